@@ -13,7 +13,7 @@
 #include "embed/wasm/sections.h"
 #include "jit/analysis/param_uses.h"
 #include "jit/frontend/branch_probes.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/parse.h"
 #include "jit/frontend/verify.h"
 #include "jit/frontend/verify_built.h"

@@ -133,6 +133,7 @@ int print_top_json(const Profile& p, uint64_t n) {
                     {"function_index", m->key.function_index},
                     {"share", ranking.share(mass)},
                     {"executions", static_cast<double>(mass)},
+                    {"behind", m->behind},
                     {"calls", m->calls},
                     {"samples", m->sampled_calls + m->bursts}});
   }
@@ -144,9 +145,20 @@ void print_top(const Profile& p, uint64_t n) {
   std::printf("%-32s %8s %14s %12s %12s\n", "method", "share", "executions", "calls", "samples");
   for (size_t i = 0; i < std::min<size_t>(ranking.order.size(), n); ++i) {
     const auto& [mass, m] = ranking.order[i];
-    std::printf("%-32s %7.2f%% %14.6Lg %12llu %12llu\n", shortened(m->name, 32).c_str(),
-                100 * ranking.share(mass), mass, ull(m->calls), ull(m->sampled_calls + m->bursts));
+    std::printf("%-32s %7.2f%% %14.6Lg %12llu %12llu%s\n", shortened(m->name, 32).c_str(),
+                100 * ranking.share(mass), mass, ull(m->calls), ull(m->sampled_calls + m->bursts),
+                m->behind ? "  behind" : "");
   }
+}
+
+// Says once what the mark means.
+void explain_behind(bool any) {
+  if (any)
+    std::puts("behind: it ran in optimized code that counts nothing; the truth is as much or more");
+}
+
+bool any_behind(const Profile& p) {
+  return std::ranges::any_of(p.methods, [](const auto& item) { return item.second.behind; });
 }
 
 }  // namespace
@@ -241,6 +253,7 @@ int profile_show(const ProfileShowCommand& command) {
     }
     print_summary(file.profile, c.cutoffs);
     print_top(file.profile, c.top);
+    explain_behind(any_behind(file.profile));
   }
   return kOk;
 }
@@ -259,9 +272,12 @@ void print_moves(const OverlapReport& r, uint64_t top) {
               "share b", "moved", "overlap");
   for (size_t i = 0; i < std::min<size_t>(r.methods.size(), top); ++i) {
     const MethodOverlap& m = r.methods[i];
-    std::printf("%-32s %9.4f %9.4f %+9.4f %9.4f%s\n", shortened(m.name, 32).c_str(), m.share_a,
-                m.share_b, m.share_b - m.share_a, m.value, m.mismatched ? "  other code" : "");
+    std::printf("%-32s %9.4f %9.4f %+9.4f %9.4f%s%s\n", shortened(m.name, 32).c_str(), m.share_a,
+                m.share_b, m.share_b - m.share_a, m.value, m.mismatched ? "  other code" : "",
+                m.behind_a || m.behind_b ? "  behind" : "");
   }
+  const auto is_behind = [](const MethodOverlap& m) { return m.behind_a || m.behind_b; };
+  explain_behind(std::ranges::any_of(r.methods, is_behind));
 }
 
 }  // namespace
@@ -300,6 +316,7 @@ int profile_top(const std::string& path, uint64_t n, const std::string& out, boo
     print_top_json(file.profile, n);
   } else {
     print_top(file.profile, n);
+    explain_behind(any_behind(file.profile));
   }
   if (out.empty()) return kOk;
   file.info.uploads.clear();

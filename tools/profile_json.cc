@@ -108,6 +108,7 @@ ordered_json to_json(const MethodProfile& m) {
   j["weight_squares"] = m.weight_squares;
   j["interval"] = m.interval != 0 ? ordered_json(m.interval) : ordered_json(nullptr);
   j["time"] = m.time != 0 ? ordered_json(m.time) : ordered_json(nullptr);
+  j["behind"] = m.behind;
   j["cfg_hash"] = m.schema.cfg_hash;
   j["sites"] = ordered_json::array();
   for (const Slot& slot : m.schema.slots) j["sites"].push_back(to_json(m, slot));

@@ -184,7 +184,7 @@ ordered_json Builder::loop_count(size_t row) const {
 ordered_json Builder::methods() const {
   ordered_json j;
   for (const char* column : {"name", "module", "index", "calls", "sampled", "bursts", "iterations",
-                             "interval", "executions", "cycles", "loops", "cfg"}) {
+                             "interval", "executions", "cycles", "loops", "cfg", "behind"}) {
     j[column] = ordered_json::array();
   }
   for (size_t row = 0; row < rows_.size(); ++row) {
@@ -205,6 +205,7 @@ ordered_json Builder::methods() const {
                                                   : ordered_json(rounded(cycles->second)));
     j["loops"].push_back(loop_count(row));
     j["cfg"].push_back(seen == nullptr ? "" : profile::hex(m.schema.cfg_hash));
+    j["behind"].push_back(m.behind);
   }
   return j;
 }

@@ -13,6 +13,7 @@
 #include "tools/events.h"
 #include "tools/fail.h"
 #include "tools/leave.h"
+#include "tools/runtime_stream.h"
 #include "tools/save_on_signal.h"
 #include "tools/time_limit.h"
 #include "tools/values.h"
@@ -237,6 +238,7 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
   if (!wasi) return fail(kFailed, wasi.error().message);
 
   Runtime& runtime = (*engine)->runtime();
+  std::optional<RuntimeStream> stream(std::in_place, runtime);
   // The worker begins with what it knows of them when the thread attaches; a report names those that
   // were never called. Where there is no room for them, instantiation says so.
   if (!c.options.profile.empty() || !c.shown.report.empty()) {
@@ -274,6 +276,7 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
     Status saved = runtime.save_profile();
     const int shown = show(runtime, c.shown);
     const int kept = tell_of_profile(runtime, c.options, saved);
+    stream.reset();
     finish_events();
     if (code == kOk) code = shown != kOk ? shown : kept;
   } catch (const std::bad_alloc&) { fail_without_memory(); }

@@ -147,7 +147,12 @@ void print_overlap(OverlapReport r) {
               r.program.value, r.program.only_a, r.program.only_b,
               r.program.mismatched_a + r.program.mismatched_b);
   for (const KindOverlap& k : r.kinds) {
-    std::printf("  %-12s %.6f\n", std::string(slot_kind_name(k.kind)).c_str(), k.overlap.value);
+    const std::string kind(slot_kind_name(k.kind));
+    if (k.comparable()) {
+      std::printf("  %-12s %.6f\n", kind.c_str(), k.overlap.value);
+    } else {
+      std::printf("  %-12s not observed in the %s\n", kind.c_str(), k.in_a ? "second" : "first");
+    }
   }
   if (r.inlined) std::printf("  %-12s %.6f\n", "inlined", r.inlined->value);
   // What a method adds to the difference is at most its greater share.

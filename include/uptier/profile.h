@@ -187,13 +187,13 @@ struct MethodProfile {
   MethodKey key;
   std::string name;
   Schema schema;
-  std::vector<uint64_t> counts;     // one per word of the schema
+  std::vector<uint64_t> counts;  // one per word of the schema
   // likewise: sums, weighted by the interval at the time of observation, and scaled to the actual
   // number of calls and iterations unless that interval was 1; 0 for words that are not sums
   std::vector<uint64_t> estimates;
-  Tables tables;                    // without empty tables and empty entries
-  uint64_t calls = 0;               // counted by the stub
-  uint64_t sampled_calls = 0;       // calls in which `counts` were observed
+  Tables tables;               // without empty tables and empty entries
+  uint64_t calls = 0;          // counted by the stub
+  uint64_t sampled_calls = 0;  // calls in which `counts` were observed
   uint64_t iterations = 0;  // arrivals at loop headers, both from outside of the loop and from its
                             // end
   uint64_t bursts = 0;      // runs of iterations in which `counts` were observed
@@ -203,6 +203,9 @@ struct MethodProfile {
   uint64_t weight_squares = 0;
   uint64_t interval = 0;  // mean calls between sampled ones; 0 is unknown or mixed
   uint64_t time = 0;      // Unix time of the latest run in it; 0 is unknown
+  // Whether it ran in optimized code that does not count, in at least one of the runs: calls and
+  // estimates may then be too low, nobody knows by how much. Profiles of traces do not say it.
+  bool behind = false;
 
   // Returns how often a site was seen (call targets: `other` and the table; loops: entries);
   // nothing (not 0) for a site without a slot, and for a gauge.
@@ -373,7 +376,8 @@ struct MergeReport {
 // If the code differs, each code is summed separately: the code of the latest run is in `methods`,
 // all other code is in `other_code`, in whatever order profiles are merged. A reader that knows the
 // code takes the profile with its hash. Malformed methods (see check) are dropped. Different
-// intervals become 0; of different names and times the greater is kept.
+// intervals become 0; of different names and times the greater is kept. The sum is behind if one of
+// the sides is.
 //
 // Blocks and sites of inlined bodies are united; the numbers of blocks are summed, the numbers of
 // sites as for a method. If the code differs, the body with the greater hashes is kept, as for
@@ -427,6 +431,12 @@ struct Overlap {
 struct KindOverlap {
   SlotKind kind;
   Overlap overlap;  // A and B are the sums over this kind
+  // Whether a side has any site of the kind. A side without any was not asked for it (other
+  // options); `overlap` then says nothing.
+  bool in_a = false;
+  bool in_b = false;
+
+  bool comparable() const { return in_a && in_b; }
 };
 
 // For the same kind as OverlapReport::program.
@@ -437,6 +447,8 @@ struct MethodOverlap {
   double value = 0;         // A and B are the sums over this method
   double share_a = 0;       // of all of a
   double share_b = 0;
+  bool behind_a = false;  // MethodProfile::behind
+  bool behind_b = false;
 };
 
 struct OverlapReport {
@@ -539,7 +551,7 @@ std::string to_text(const InlinedBodies& bodies, const Profile& names);
 //       iterations 90
 //       bursts 5
 //       interval 16
-//       weight_squares 17664               # may be left out, it is 0 then
+//       weight_squares 17664               # may be left out, as time and behind; it is 0 then
 //       cfg 0x0123456789abcdef
 //       block 1 64 ~1024                   # kind, site, count, estimate
 //       block 2 3                          # without ~ the estimate is the count

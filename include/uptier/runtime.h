@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "uptier/builder.h"
+#include "uptier/events.h"
 #include "uptier/host.h"
 #include "uptier/ids.h"
 #include "uptier/opcodes.h"
@@ -447,6 +448,30 @@ class Runtime {
   // Returns the kept executions in the order of their ends, with those of detached threads first.
   // Thread: any.
   virtual std::vector<LoopExecution> loop_executions() const { return {}; }
+
+  // Has `who` receive what this runtime does from now on, record by record: events.h has the kinds,
+  // their order, the threads that call it, and what it costs. Returns the number of the last record
+  // that it does not receive; report() tells of what was before. `who` is not owned, and lives until
+  // it is unsubscribed or the runtime has been destroyed.
+  //
+  //   kinds   the kinds that it wants (kinds_of); kLost comes to every subscriber whose records it
+  //           counts
+  //
+  // Thread: any, subscribers included. Errors: kInvalidArgument when it is subscribed already;
+  // kResourceExhausted when memory is refused.
+  virtual Result<uint64_t> subscribe(EventSubscriber& who, EventKinds kinds = kAllEvents) {
+    (void)who, (void)kinds;
+    return Error{ErrorCode::kUnsupported, "subscribe: this runtime tells of no events"};
+  }
+  // Ends that. When it returns, `who` is not being called on another thread and will not be called
+  // again; what happened before has been delivered. So the caller must not hold a lock that a
+  // subscriber waits for. A subscriber may unsubscribe itself, or others, while it is being called:
+  // then what has not been delivered is dropped.
+  // Thread: any. Errors: kNotFound when it is not subscribed.
+  virtual Status unsubscribe(EventSubscriber& who) {
+    (void)who;
+    return Error{ErrorCode::kNotFound, "unsubscribe: this runtime tells of no events"};
+  }
 
   // Removes and returns the records of log probes that all threads have made so far, with those of
   // detached threads first; for each thread in order, oldest first. A thread's ring keeps the

@@ -124,7 +124,16 @@ typedef struct uptier_trace_record {
   const uptier_trace_event* event;   // or NULL
   uint64_t instance;                 // joins a begin with its end; 0 for events at once
   const void* user_data;             // its meaning depends on the type
+  uint64_t at_ns;                    // when it happened: CLOCK_MONOTONIC, nanoseconds; 0: now
+  uint64_t thread;                   // where: the kernel's number of the thread (gettid); 0: here
 } uptier_trace_record;
+
+// When and where something happened that is told later, or on another thread.
+typedef struct uptier_trace_when {
+  size_t size;
+  uint64_t at_ns;   // as in uptier_trace_record
+  uint64_t thread;  // likewise
+} uptier_trace_when;
 
 // Called on the thread that notifies. It may call every function of the table, and may unsubscribe
 // itself.
@@ -204,6 +213,18 @@ typedef struct uptier_trace_api {
 
   // Writes a line to the log of uptier_trace_init.
   void (*say)(const char* line);
+
+  // The same as notify, begin and end for what happened at another time or on another thread. Tools
+  // show it there. `when` may be NULL.
+  void (*notify_at)(uptier_trace_stream* stream, uptier_trace_type type, uptier_trace_event* parent,
+                    uptier_trace_event* event, const void* user_data,
+                    const uptier_trace_when* when);
+  uint64_t (*begin_at)(uptier_trace_stream* stream, uint32_t kind, uptier_trace_event* parent,
+                       uptier_trace_event* event, const void* user_data,
+                       const uptier_trace_when* when);
+  void (*end_at)(uptier_trace_stream* stream, uint32_t kind, uptier_trace_event* parent,
+                 uptier_trace_event* event, uint64_t instance, const void* user_data,
+                 const uptier_trace_when* when);
 } uptier_trace_api;
 
 // ---- The proxy -----------------------------------------------------------------------------------

@@ -74,6 +74,9 @@ class StubTable {
   // Returns the shared countdown of `m`; callers decrement it atomically.
   std::atomic<int32_t>& shared_countdown(MethodId m) const;
 
+  // The chunks that exist, in the order in which they were made. One at a time, as ensure().
+  std::span<const CodeSpan> chunks() const { return spans_; }
+
   // Returns the method whose stub, tail or trial `pc` lies in, or none. For profilers and listings.
   MethodId method_of(const void* pc) const;
 

@@ -4,51 +4,8 @@
 #include <vector>
 
 #include "jit/analysis/liveness.h"
-#include "jit/frontend/builder_impl.h"
 
-namespace uptier {
-
-using jit::Inst;
-using jit::InstId;
-
-// ---- While it is described --------------------------------------------------------------------
-
-void FunctionBuilder::Impl::begin_plain() {
-  memory = append({.op = Opcode::kFrameMemory, .type = Type::kRef});
-}
-
-// What is declared later carries a value from some blocks to the one behind them.
-void FunctionBuilder::Impl::declare_place() {
-  bool in_entry = current == f.entry();
-  places.push_back(in_entry ? memory_bytes : kNoPlace);
-  if (in_entry) memory_bytes += 8;
-}
-
-void FunctionBuilder::Impl::store_variable(Variable x, Value v) {
-  append({.op = Opcode::kStore,
-          .type = variables[x.index()],
-          .args = f.make_list({{v, memory}}),
-          .imm = places[x.index()]});
-}
-
-Value FunctionBuilder::Impl::load_variable(Variable x) {
-  return append({.op = Opcode::kLoad,
-                 .type = variables[x.index()],
-                 .args = f.make_list({{memory}}),
-                 .imm = places[x.index()]});
-}
-
-FunctionBuilder BuilderAccess::begin_plain(const Signature& s, std::string_view name,
-                                           uint32_t short_life) {
-  auto impl = std::make_unique<Impl>();
-  impl->short_life = short_life;
-  impl->plain = true;
-  return FunctionBuilder(std::move(impl), s, name);
-}
-
-bool BuilderAccess::too_much(const FunctionBuilder& b) { return b.impl_->too_much; }
-
-namespace jit {
+namespace uptier::jit {
 namespace {
 
 // Bodies with fewer blocks times values need no look.
@@ -230,5 +187,4 @@ void shorten_lives(Function& f, uint32_t bytes, uint32_t most) {
   if (memory != nullptr) Shortener(f, memory->result, bytes, most).run();
 }
 
-}  // namespace jit
-}  // namespace uptier
+}  // namespace uptier::jit

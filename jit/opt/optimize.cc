@@ -150,6 +150,7 @@ Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, 
   passes.run("switch_lowering", [&] { switch_lowering(f, counts); });
   passes.run_all(kValues);
   passes.run("store_to_load_forwarding", [&] { store_to_load_forwarding(f, counting); });
+  passes.run("merge_fuel", [&] { merge_fuel(f); });
   passes.run_all(kConditions);
   passes.run("runtime_unroll", [&] { groups = runtime_unroll(f, counts); });
   if (groups) passes.run_all(kGroups);

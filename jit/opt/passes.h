@@ -103,6 +103,10 @@ void gvn(Function& f);
 // counts must be exact up to a trap.
 void store_to_load_forwarding(Function& f, bool counting);
 
+// Merges counts of fuel (frontend/add_fuel.h) that follow each other, with nothing observable between
+// them, into the last one: only that stores, and tests whether it is used up.
+void merge_fuel(Function& f);
+
 // Moves loads of places that never change, through a pointer known at the entry, to the entry.
 void hoist_invariant_loads(Function& f);
 

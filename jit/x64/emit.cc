@@ -239,7 +239,13 @@ void Emitter::emit_inst(const MInst& i) {
     case MOp::kLea: return lea(i);
     case MOp::kExtend: return extend(i);
     case MOp::kLoad: return load(i);
-    case MOp::kStore: return store(i);
+    case MOp::kStore: {
+      // That of fuel comes between its count and the question for its sign.
+      bool kept = i.base == kNoOperand && i.form == Form::kMR && flags_.offset == b_.offset();
+      store(i);
+      if (kept) flags_.offset = b_.offset();
+      return;
+    }
     case MOp::kAluStore: return alu_store(i);
     case MOp::kDiv: return divide(i);
     case MOp::kBulk: claim(i); return emit_bulk(b_, static_cast<Opcode>(i.sub), i.width);

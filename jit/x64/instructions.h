@@ -79,8 +79,9 @@ enum class MOp : uint8_t {
   kCount,  // increment of the word imm of slab a      destroys the flags, r11
 };
 
-// What sets the flags of kSet, kSelect, kTrapIf and kBranch; the last three compute in r11.
-enum class Test : uint8_t { kCmp, kTest, kUcomis, kAdd, kSub, kMul };
+// What sets the flags of kSet, kSelect, kTrapIf and kBranch; kAdd to kMul compute in r11. kCountDown
+// adds imm to the fuel in memory.
+enum class Test : uint8_t { kCmp, kTest, kUcomis, kCountDown, kAdd, kSub, kMul };
 
 // Where the second source is; `a` is the first. kM..: the first source is memory.
 enum class Form : uint8_t { kRR, kRI, kRM, kMR, kMI, kM, kRC };  // kRC: a constant of the pool, imm

@@ -135,6 +135,7 @@ class Lowering {
   void lower_set(const Inst& i);
   void lower_select(const Inst& i);
   void lower_trap_if(InstId id);
+  bool add_fuel_test(InstId trap);
   void lower_guard(InstId id);
   void pair_sums(Block b);
   bool is_result(const Inst& overflows, const Inst& i) const;

@@ -202,6 +202,7 @@ void take_counts(const MethodProfile& old, const CodeShape& there, const CodeSha
   into.weight_squares = old.weight_squares;
   into.interval = old.interval;
   into.time = old.time;
+  into.behind = old.behind;
 }
 
 }  // namespace

@@ -127,14 +127,15 @@ Overlap overlap_of(const std::map<MethodKey, MethodPair>& pairs, SlotKind kind) 
                  share(mismatched_a, all_a), share(mismatched_b, all_b)};
 }
 
-std::set<SlotKind> kinds_of(const std::map<MethodKey, MethodPair>& pairs) {
+// The kinds that one side has sites of.
+std::set<SlotKind> kinds_of(const std::map<MethodKey, MethodPair>& pairs,
+                            const MethodProfile* MethodPair::*side) {
   std::set<SlotKind> kinds;
   for (const auto& [key, pair] : pairs) {
-    for (const MethodProfile* method : {pair.a, pair.b}) {
-      if (method == nullptr) continue;
-      for (const Slot& slot : method->schema.slots) {
-        if (takes_part(slot.kind)) kinds.insert(slot.kind);
-      }
+    const MethodProfile* method = pair.*side;
+    if (method == nullptr) continue;
+    for (const Slot& slot : method->schema.slots) {
+      if (takes_part(slot.kind)) kinds.insert(slot.kind);
     }
   }
   return kinds;
@@ -167,6 +168,8 @@ MethodOverlap method_overlap(const MethodKey& key, const MethodPair& pair, SlotK
   result.value = pair.comparable() ? alike(shared_mass(pair, kind, a, b), a, b) : 0;
   result.share_a = share(a, all_a);
   result.share_b = share(b, all_b);
+  result.behind_a = pair.a != nullptr && pair.a->behind;
+  result.behind_b = pair.b != nullptr && pair.b->behind;
   return result;
 }
 
@@ -229,8 +232,13 @@ OverlapReport compare(const Profile& a, const Profile& b) {
   OverlapReport report;
   report.kind = main_kind(pairs);
   report.program = overlap_of(pairs, report.kind);
-  for (const SlotKind kind : kinds_of(pairs)) {
-    report.kinds.push_back({kind, overlap_of(pairs, kind)});
+  const std::set<SlotKind> in_a = kinds_of(pairs, &MethodPair::a);
+  const std::set<SlotKind> in_b = kinds_of(pairs, &MethodPair::b);
+  std::set<SlotKind> kinds = in_a;
+  kinds.insert(in_b.begin(), in_b.end());
+  for (const SlotKind kind : kinds) {
+    report.kinds.push_back(
+        {kind, overlap_of(pairs, kind), in_a.contains(kind), in_b.contains(kind)});
   }
   const auto [all_a, all_b] = totals(pairs, report.kind);
   for (const auto& [key, pair] : pairs) {

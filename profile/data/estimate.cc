@@ -124,18 +124,23 @@ struct Timed {
     return std::clamp<Float>(n, 1, timed);
   }
 
-  double mean_variance(double entries) const {
+  // Of one execution.
+  double relative_spread(double entries) const {
     if (cycles == 0) return 0;
     const double untimed = std::max(0.0, 1 - static_cast<double>(timed) / entries);
     const Float mean = cycles / timed;
     const Float spread = timed < 2 ? mean * mean : (squares - cycles * mean) / (timed - 1);
-    return static_cast<double>(std::max<Float>(spread, 0) / (effective() * mean * mean)) * untimed;
+    return static_cast<double>(std::max<Float>(spread, 0) / (mean * mean)) * untimed;
+  }
+  double mean_variance(double entries) const {
+    return relative_spread(entries) / static_cast<double>(effective());
   }
 
-  // The mean of all executions that were stood for.
-  double mean() const {
-    if (stood_for == 0) return static_cast<double>(cycles / timed);
-    return static_cast<double>(all_cycles / stood_for);
+  // What all entries took. Where all of them were stood for that is a sum, to the last digit.
+  double total(double entries) const {
+    if (stood_for == 0) return static_cast<double>(cycles / timed) * entries;
+    if (static_cast<double>(stood_for) == entries) return static_cast<double>(all_cycles);
+    return static_cast<double>(all_cycles / stood_for) * entries;
   }
 
   Float timed, cycles, squares;
@@ -183,7 +188,34 @@ std::optional<Estimate> profile::loop_cycles_at(const MethodProfile& method, Sit
   const Timed timed(loop.data(), &method.estimates[slot->word]);
   const double variance = timed.mean_variance(std::max(entries.estimate, 1.0)) +
                           relative_variance(entries, sampled_of(method));
-  return around(timed.mean() * entries.estimate, variance, static_cast<double>(timed.cycles));
+  return around(timed.total(entries.estimate), variance, static_cast<double>(timed.cycles));
+}
+
+void profile::set_loop_cycles(MethodProfile& method, const Slot& slot, const Estimate& cycles,
+                              const LoopTotals& whole) {
+  uint64_t* estimates = &method.estimates[slot.word];
+  const Timed timed(&method.counts[slot.word], estimates);
+  const Seen entries = *seen_at(method, slot);
+  if (timed.timed == 0 || entries.estimate == 0) return;
+  const auto stood_for = static_cast<long double>(estimates[slot_word::kLoopEntries]);
+  if (timed.stood_for > 0) {
+    const auto iterations = static_cast<long double>(estimates[slot_word::kLoopTimedIterations]);
+    estimates[slot_word::kLoopTimedIterations] = static_cast<uint64_t>(
+        std::min<long double>(iterations * stood_for / timed.stood_for, 0x1p62L));
+  }
+  estimates[slot_word::kLoopTimed] = estimates[slot_word::kLoopEntries];
+  estimates[slot_word::kLoopCycles] = whole.total;
+  estimates[slot_word::kLoopExclusiveCycles] = whole.own;
+  // The timed executions that tell as much as is known; squares of weights say how many they are.
+  const double half = std::max(cycles.high - cycles.total, cycles.total - cycles.low);
+  const double wanted = cycles.total > 0 ? half / (kZ * cycles.total) : 0;
+  const double left = wanted * wanted - relative_variance(entries, sampled_of(method));
+  const double spread = timed.relative_spread(std::max(entries.estimate, 1.0));
+  long double tell = timed.effective();
+  if (left > 0) tell = std::clamp<long double>(spread / left, 1, tell);
+  const long double squares = timed.squares * stood_for * stood_for / (timed.timed * tell);
+  store_wide(&estimates[slot_word::kLoopSquares],
+             static_cast<Wide>(std::min<long double>(squares, 0x1p126L)));
 }
 
 }  // namespace uptier

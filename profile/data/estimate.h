@@ -77,6 +77,16 @@ void advance(Observed& seen, const Schema& schema, Observed now, uint64_t weight
 // O(slots).
 Estimate estimate_in(const MethodProfile& method, uint64_t count, uint64_t estimate);
 
+// Sets the estimates of a loop so that loop_cycles() returns the total of `cycles` and, as far as the
+// timed executions allow, an interval of the same width; all entries are then stood for. Does nothing
+// to a loop without entries or without a timed execution.
+struct LoopTotals {
+  uint64_t total = 0;  // in whole cycles
+  uint64_t own = 0;    // without the loops inside
+};
+void set_loop_cycles(MethodProfile& method, const Slot& slot, const Estimate& cycles,
+                     const LoopTotals& whole);
+
 // What MethodProfile::estimate and loop_cycles return.
 std::optional<Estimate> estimate_at(const MethodProfile& method, SlotKind kind, SiteId site);
 std::optional<Estimate> loop_cycles_at(const MethodProfile& method, SiteId site);

@@ -161,10 +161,11 @@ class PprofWriter {
   }
 
   void add_loop(const MethodProfile& m, const Slot& slot, uint64_t function) {
-    const uint64_t* words = &m.counts[slot.word];
+    const uint64_t* words = &m.estimates[slot.word];
     const std::optional<Estimate> all = m.loop_cycles(slot.site);
     const uint64_t timed = words[slot_word::kLoopCycles];
     if (!all || timed == 0) return;
+    // What loops inside took is theirs.
     const double share =
         static_cast<double>(words[slot_word::kLoopExclusiveCycles]) / static_cast<double>(timed);
     const auto cycles = static_cast<uint64_t>(std::clamp(all->total * share, 0.0, 0x1p62));

@@ -67,6 +67,7 @@ class ProfileTextParser {
  private:
   void method() {
     method_ = {};
+    behind_ = 0;
     lines_.clear();
     seen_ = {};
     const Position at = token_.at;
@@ -146,13 +147,14 @@ class ProfileTextParser {
         {"interval", &method_.interval},
         {"weight_squares", &method_.weight_squares},
         {"time", &method_.time},
+        {"behind", &behind_},
     }};
     for (size_t i = 0; i < fields.size(); ++i) {
       if (!token_.is(fields[i].first)) continue;
       if (seen_[i]) return fail(token_.at, "a field stands twice");
       seen_[i] = true;
       step();
-      *fields[i].second = number(UINT64_MAX);
+      *fields[i].second = number(fields[i].second == &behind_ ? 1 : UINT64_MAX);
       return;
     }
     slot_line();
@@ -164,8 +166,8 @@ class ProfileTextParser {
     if (!kind) {
       return fail(
           at,
-          "expected calls, sampled, iterations, bursts, interval, weight_squares, time, cfg, "
-          "a slot kind or }");
+          "expected calls, sampled, iterations, bursts, interval, weight_squares, time, behind, "
+          "cfg, a slot kind or }");
     }
     step();
     const auto site = static_cast<uint32_t>(number(UINT32_MAX));
@@ -257,6 +259,7 @@ class ProfileTextParser {
 
   void finish_method(Position at) {
     if (!seen_[0]) return fail(at, "the method has no cfg hash");
+    method_.behind = behind_ != 0;
     for (auto& [site, line] : lines_) {
       method_.schema.add(site.first, site.second, line.top);
       method_.counts.insert(method_.counts.end(), line.counts.begin(), line.counts.end());
@@ -312,12 +315,13 @@ class ProfileTextParser {
   void step() { token_ = lexer_.next(); }
   bool at_end() const { return token_.text.empty() && !token_.quoted; }
 
-  static constexpr size_t kFields = 8;
+  static constexpr size_t kFields = 9;
 
   Lexer lexer_;
   Token token_;
   Profile profile_;
   MethodProfile method_;  // the one between the braces
+  uint64_t behind_ = 0;   // of it
   std::map<std::pair<SlotKind, SiteId>, ParsedLine> lines_;
   std::set<std::pair<MethodKey, uint64_t>> written_;  // methods, and the hashes of their code
   std::array<bool, kFields> seen_ = {};               // fields of `line`, cfg first

@@ -167,6 +167,7 @@ class TsvWriter {
     if (m.time != 0) {
       add({.kind = "method", .word = "time", .rule = "greatest", .count = m.time});
     }
+    if (m.behind) add({.kind = "method", .word = "behind", .rule = "greatest", .count = 1});
     for (const SlotRun& run : runs_of(m.schema)) {
       add({.kind = slot_kind_name(run.kind),
            .site = run.first_site,

@@ -65,6 +65,7 @@ struct Gathered {
   uint64_t cfg_hash = 0;
   Same version, interval;
   uint64_t calls = 0, sampled_calls = 0, iterations = 0, bursts = 0, weight_squares = 0, time = 0;
+  bool behind = false;
   std::set<std::tuple<SlotKind, SiteId, uint32_t, uint32_t>> runs;  // kind, first, how many, top
   std::map<std::tuple<SlotKind, SiteId, uint32_t>, SumWord> sums;   // by word
   std::map<std::tuple<SlotKind, SiteId, uint32_t>, std::array<SumWord, kLimbs>> wide;
@@ -285,6 +286,10 @@ class TsvParser {
       g.time = std::max(g.time, row.count);
       return {};
     }
+    if (row.word == "behind") {
+      g.behind = g.behind || row.count != 0;
+      return {};
+    }
     if (row.word != "version" && row.word != "interval") {
       return broken("word " + std::string(row.word) + " of a method is not known");
     }
@@ -485,6 +490,7 @@ Result<MethodProfile> TsvParser::method_of(const MethodKey& key, uint64_t name, 
   m.weight_squares = g.weight_squares;
   m.interval = g.interval.value;
   m.time = g.time;
+  m.behind = g.behind;
   if (Status s = m.check(); !s) return broken(s.error().message);
   return m;
 }

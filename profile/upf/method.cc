@@ -60,11 +60,12 @@ const char* read_entry(ByteSpan& bytes, std::vector<uint64_t>& words_out, Method
   const bool has_squares = (flags & kHasSquares) != 0;
   view.weight_squares = has_squares ? in.number() : 0;
   if ((flags & kHasTime) != 0) view.time = in.number();
+  view.behind = (flags & kIsBehind) != 0;
   view.tables = in.small();
   const uint64_t words = in.number();
   view.desc = in.take(in.number());
   if (!in.ok()) return "a method of numbers that are not possible";
-  if ((flags & ~uint64_t{kSameEstimates | kHasSquares | kHasTime}) != 0)
+  if ((flags & ~uint64_t{kSameEstimates | kHasSquares | kHasTime | kIsBehind}) != 0)
     return "a method has unknown flags";
   const uint64_t lists = (flags & kSameEstimates) != 0 ? 1 : 2;
   if (words > in.rest().size() / lists) return "counts reach past their method";
@@ -143,9 +144,9 @@ void append_entry(const MethodProfile& method, uint32_t name, uint64_t time, Byt
   const bool same = method.estimates == method.counts;
   const Bytes desc = desc_bytes(method.schema);
   const bool has_squares = method.weight_squares != 0;
-  const bool has_time = method.time != 0 && method.time != time;
+  const bool has_time = method.time != time;
   const uint64_t flags = uint64_t{same ? kSameEstimates : 0} | (has_squares ? kHasSquares : 0) |
-                         (has_time ? kHasTime : 0);
+                         (has_time ? kHasTime : 0) | (method.behind ? kIsBehind : 0);
   Bytes entry;
   append_varints(
       std::array{uint64_t{method.key.function_index}, uint64_t{name}, method.calls,
@@ -196,6 +197,7 @@ Result<MethodProfile> method_of(const MethodView& view, std::string_view name) {
   method.interval = view.interval;
   method.weight_squares = view.weight_squares;
   method.time = view.time;
+  method.behind = view.behind;
   if (const Status status = method.check(); !status.ok()) return corrupt(status.error().message);
   return method;
 }

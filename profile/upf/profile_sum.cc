@@ -70,6 +70,7 @@ MethodView view_of(const MethodProfile& sum, ByteSpan desc, uint16_t format, uin
   view.interval = sum.interval;
   view.weight_squares = sum.weight_squares;
   view.time = sum.time;
+  view.behind = sum.behind;
   view.format = format;
   view.version = version;
   view.desc = desc;
@@ -240,6 +241,7 @@ bool ProfileSum::add_words(const MethodView& view, std::string_view name, Known&
   }
   if (sum.interval != view.interval) sum.interval = 0;
   sum.time = std::max(sum.time, view.time);
+  sum.behind = sum.behind || view.behind;
   const bool named = same_bytes(std::as_bytes(std::span(name)), std::as_bytes(std::span(sum.name)));
   if (!named && sum.name < name) sum.name = name;
   ++report_.merged;

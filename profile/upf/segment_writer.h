@@ -43,7 +43,8 @@ struct SegmentPieces {
 
 class SegmentWriter {
  public:
-  // `time` is what `finish` will be told with `info`. Groups wait in the file, if there is one.
+  // `time`: methods of this one have no time in their entries, so readers take it from the segment's
+  // run; 0, or what `finish` will be told with `info`. Groups wait in the file, if there is one.
   explicit SegmentWriter(uint64_t time, std::optional<Spill> spill = {})
       : time_(time), spill_(std::move(spill)) {}
   SegmentWriter(const SegmentWriter&) = delete;

@@ -34,7 +34,12 @@ UploadId make_upload_id(const Profile& profile, uint64_t time, uint64_t nonce) {
 Bytes profile_to_file(const Profile& profile, const ProfileInfo& info, std::string_view log,
                       const Timeline& timeline, const CallProfile* calls, uint64_t* dropped,
                       std::span<const RunRecord> past, const ForeignTables* foreign) {
-  SegmentWriter writer(info.time);
+  // What says nothing of dates is a run's own, and of the run's time. But what has no date among
+  // methods that have some is of another time, which is not known.
+  const auto dated = [](const auto& item) { return item.second.time != 0; };
+  const bool any =
+      std::ranges::any_of(profile.methods, dated) || std::ranges::any_of(profile.other_code, dated);
+  SegmentWriter writer(any ? info.time : 0);
   auto other = profile.other_code.begin();
   for (const auto& [key, method] : profile.methods) {
     method.key == key ? writer.add(method) : writer.drop();

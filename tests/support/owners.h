@@ -42,7 +42,8 @@ class Owners : private tiering::Relay::Service {
                                         .space = *code.space,
                                         .poll_words = poll_words,
                                         .service = *this,
-                                        .in_service = in_service});
+                                        .in_service = in_service,
+                                        .events = events});
   }
 
   static Options alone(Options o) {
@@ -103,15 +104,15 @@ class Owners : private tiering::Relay::Service {
   tiering::Threads threads{16};
   sampler::Schedule schedule = sampler::Schedule::make(sampler::GapKind::kRandom, 16, 32);
   sampler::FastSampling fast{this, kMethods, schedule};
-  tiering::Observer observer{options, live, schedule.ladder, nullptr, nullptr};
+  tiering::Events events;
+  tiering::Observer observer{options, live, schedule.ladder, nullptr, nullptr, events};
   tiering::SavedProfile saved{options, live, methods, observer};
-  tiering::Reclaimer reclaimer;
+  tiering::Reclaimer reclaimer{events};
   tiering::GoneHosts hosts{mutex, methods, places, reclaimer};
-  tiering::Requests requests{8, methods};
+  tiering::Requests requests{8, methods, events};
   tiering::MachineRates machine{options, live, methods};
   tiering::System system{live, requests, *code.space, machine};
   tiering::WantedFrames frames;
-  LossReport losses;
   std::optional<tiering::Relay> relay;
   tiering::InService in_service{{.options = options,
                                  .policy = policy,
@@ -126,7 +127,7 @@ class Owners : private tiering::Relay::Service {
                                  .fast = fast,
                                  .stubs = *code.stubs,
                                  .relay = relay,
-                                 .losses = losses}};
+                                 .events = events}};
 
  private:
   void begin_look(tiering::Places::Look& look) override { places.begin_look(look); }

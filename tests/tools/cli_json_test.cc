@@ -63,6 +63,20 @@ TEST_F(CliJson, profile_verbs_tell_programs_what_they_tell_people) {
   EXPECT_EQ(j["overlap"], 1.0);
 }
 
+// What one side was never asked for is no overlap of 0.
+TEST_F(CliJson, kinds_that_one_side_has_not_observed_are_said_to_be_so) {
+  run("mix", "a.upf", "-O loops=on");
+  run("mix", "b.upf");
+  for (const std::string files : {"a.upf b.upf", "b.upf a.upf"}) {
+    const json j = of("profile overlap " + files + " --json");
+    EXPECT_TRUE(j["kinds"]["loop"].is_null()) << j;
+    EXPECT_TRUE(j["kinds"]["block"].is_object());
+    const std::string side = files.starts_with("a") ? "second" : "first";
+    const RunResult r = tool("profile overlap " + files);
+    EXPECT_NE(r.out.find("  loop         not observed in the " + side + "\n"), r.out.npos) << r.out;
+  }
+}
+
 TEST_F(CliJson, damage_is_in_the_json_as_well) {
   write_text("x.upf", "no profile");
   write_text("x.trace", "no trace");

@@ -84,6 +84,31 @@ TEST_F(UpfTool, a_hot_method_of_one_block_is_optimized_at_its_first_call) {
   EXPECT_EQ(tiers.front(), "optimized");
 }
 
+// Of code that counts nothing estimates are too low, and who reads them later is told so.
+TEST_F(UpfTool, what_ran_in_code_that_counts_nothing_is_marked) {
+  run("objects", "auto.upf");
+  run("objects", "all.upf", "--policy=never");
+  const auto marked = [&](const std::string& file) {
+    const RunResult r = run_command(UPTIER_TOOL " profile show --json " + path(file));
+    size_t n = 0;
+    for (const auto& m : nlohmann::json::parse(r.out)["methods"]) n += m["behind"] ? 1 : 0;
+    return n;
+  };
+  EXPECT_GT(marked("auto.upf"), 0u);
+  EXPECT_EQ(marked("all.upf"), 0u);
+  for (const std::string words : {"show auto.upf", "top auto.upf", "diff auto.upf all.upf"}) {
+    const RunResult r = run_command("cd " + dir_ + "; " UPTIER_TOOL " profile " + words);
+    EXPECT_NE(r.out.find("  behind\n"), std::string::npos) << r.out;
+    EXPECT_NE(r.out.find("behind: it ran in optimized code that counts nothing"),
+              std::string::npos);
+  }
+  const RunResult r = run_command(UPTIER_TOOL " profile show " + path("all.upf"));
+  EXPECT_EQ(r.out.find("behind"), std::string::npos) << r.out;
+  // A sum is behind if a part is.
+  run_command("cd " + dir_ + "; " UPTIER_TOOL " profile merge -o sum.upf all.upf auto.upf");
+  EXPECT_EQ(marked("sum.upf"), marked("auto.upf"));
+}
+
 TEST_F(UpfTool, environment_is_enough) {
   const std::string command =
       "UPTIER_PROFILE=" + path("p.upf") + " " UPTIER_TOOL " run " + test::wasm_path("mix");

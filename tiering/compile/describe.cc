@@ -10,10 +10,12 @@
 #include "jit/analysis/param_uses.h"
 #include "jit/frontend/add_fuel.h"
 #include "jit/frontend/branch_probes.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/select_probes.h"
+#include "tiering/base/clock.h"
 #include "tiering/compile/method_compiler.h"
 #include "tiering/compile/timed_loops.h"
+#include "tiering/model/event_of.h"
 
 namespace uptier::tiering {
 namespace {
@@ -123,6 +125,7 @@ Result<jit::Function> MethodCompiler::ask_host(Method& m) {
 
 Result<jit::Function> MethodCompiler::describe_anew(Method& m, Observed observed) {
   m.prepared.store(true, std::memory_order_relaxed);
+  const uint64_t start = events_.wanted(EventKind::kDescribed) ? now_ns() : 0;
   Result<jit::Function> built = ask_host(m);
   if (!built) return built.error();
   jit::Function f = std::move(*built);
@@ -142,6 +145,9 @@ Result<jit::Function> MethodCompiler::describe_anew(Method& m, Observed observed
     std::lock_guard lock(state_mutex_);
     bodies_.keep_locked(m, f);
   }
+  Event described = event_of(EventKind::kDescribed, m);
+  if (start != 0) described.duration_ns = now_ns() - start;
+  events_.emit(described);
   return f;
 }
 

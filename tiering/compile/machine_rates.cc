@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/verify.h"
 #include "sampler/context.h"
 #include "tiering/base/clock.h"

@@ -5,11 +5,12 @@
 #include <thread>
 
 #include "jit/analysis/deopt_targets.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/select_probes.h"
 #include "tiering/base/clock.h"
 #include "tiering/compile/call_paths.h"
 #include "tiering/compile/inlinees.h"
+#include "tiering/model/event_of.h"
 #include "tiering/observe/indirect_targets.h"
 #include "tiering/observe/known_counts.h"
 #include "tiering/observe/phase.h"
@@ -31,6 +32,7 @@ MethodCompiler::MethodCompiler(const Parts& p)
       observer_(p.observer),
       saved_(p.saved),
       bodies_(p.bodies),
+      events_(p.events),
       space_(p.space),
       stubs_(p.stubs),
       poll_words_(p.poll_words),
@@ -68,11 +70,12 @@ Result<std::unique_ptr<Version>> MethodCompiler::make(Method& m, const Plan& pla
   v->osr_loop = plan.osr_loop;
   v->from_host = plan.from_host;
   v->method = m.id;
-  v->serial = serials_.fetch_add(1, std::memory_order_relaxed) + 1;
+  v->serial = next_serial();
   Status s = m.info.own_code ? make_own(m, plan, *v) : make_ours(m, plan, *v);
   if (!s) return s.error();
   v->compile_ns = now_ns() - start;
   v->compile_cpu_ns = thread_cpu_ns() - cpu;
+  events_.emit(event_of(EventKind::kCompiled, *v));
   return v;
 }
 
@@ -299,8 +302,10 @@ Result<std::unique_ptr<Version>> MethodCompiler::make_enterable(Method& m) {
   auto v = std::make_unique<Version>();
   v->method = m.id;
   v->enterable = true;
+  v->serial = next_serial();
   if (Status s = make_baseline(m, {.method = m.id}, *v); !s) return s.error();
   v->compile_ns = now_ns() - start;
+  events_.emit(event_of(EventKind::kCompiled, *v));
   return v;
 }
 
@@ -318,9 +323,11 @@ Result<std::unique_ptr<Version>> MethodCompiler::make_host_thunk_locked(const Me
   if (!code) return code.error();
   auto v = std::make_unique<Version>();
   v->tier = Tier::kHost;
+  v->serial = next_serial();
   v->method = m.id;
   v->code = std::move(*code);
   v->code->set_method(m.id);
+  v->code->set_serial(v->serial);
   v->code->hide_calls();
   v->entry = v->code->entry();
   v->code_bytes = v->code->size();

@@ -51,6 +51,7 @@ class MethodCompiler {
     Observer& observer;
     SavedProfile& saved;
     KeptBodies& bodies;
+    Events& events;
     jit::CodeSpace& space;
     jit::StubTable& stubs;
     jit::PollWords& poll_words;
@@ -88,6 +89,8 @@ class MethodCompiler {
 
   Method& method(uint32_t index) const { return methods_.at(index); }
   bool is_method(MethodId m) const { return methods_.serves(m); }
+  // Returns the serial number of a version that begins now.
+  uint64_t next_serial() { return serials_.fetch_add(1, std::memory_order_relaxed) + 1; }
   // Whether a method was removed since the earliest LookingAround that is there began.
   bool removed_meanwhile(MethodId m) const;
   Options live_options() const;
@@ -132,6 +135,7 @@ class MethodCompiler {
   Observer& observer_;
   SavedProfile& saved_;
   KeptBodies& bodies_;
+  Events& events_;
   jit::CodeSpace& space_;
   jit::StubTable& stubs_;
   jit::PollWords& poll_words_;

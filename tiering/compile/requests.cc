@@ -1,5 +1,7 @@
 #include "tiering/compile/requests.h"
 
+#include "tiering/model/event_of.h"
+
 namespace uptier::tiering {
 
 void Requests::add(Method& m, const Plan& plan, double priority) {
@@ -11,8 +13,9 @@ void Requests::add(Method& m, const Plan& plan, double priority) {
     m.optimized_requested = true;
   }
   if (std::optional<Plan> dropped = queue_.push(plan, priority)) {
-    ++dropped_;
-    done(methods_.at(dropped->method.index()), *dropped);
+    Method& of = methods_.at(dropped->method.index());
+    events_.emit(event_of(EventKind::kDropped, of));
+    done(of, *dropped);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "tiering/compile/timed_loops.h"
 
 #include "jit/analysis/loop_forest.h"
+#include "profile/data/loop_nest.h"
 
 namespace uptier::tiering {
 
@@ -36,6 +37,17 @@ std::vector<TimedLoop> timed_loops(const jit::Function& f, const jit::ProbePlan&
   }
   if (timed(body)) out.push_back({});
   return out;
+}
+
+void settle_loops(const Method& m, double off, MethodProfile& p) {
+  const std::vector<TimedLoop>& timed = m.shape->timed_loops;
+  if (timed.empty()) return;
+  std::vector<profile::LoopPlace> places;
+  for (const TimedLoop& t : timed) {
+    const uint32_t loop = t.loop.valid() ? t.loop.index() : m.shape->loop_count;
+    places.push_back({loop + 1, t.within});
+  }
+  profile::settle_loops(p, places, off);
 }
 
 }  // namespace uptier::tiering

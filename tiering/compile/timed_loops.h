@@ -13,4 +13,8 @@ namespace uptier::tiering {
 // built; O(1) when the plan times none.
 std::vector<TimedLoop> timed_loops(const jit::Function& f, const jit::ProbePlan& plan);
 
+// Settles the cycles in a profile of a method (profile/data/loop_nest.h), so that what leaves the process
+// says what Runtime::loops() does. `off`: by how many cycles one execution may be off.
+void settle_loops(const Method& m, double off, MethodProfile& p);
+
 }  // namespace uptier::tiering

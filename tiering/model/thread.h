@@ -21,6 +21,7 @@
 #include "sampler/reservation.h"
 #include "sampler/slab_arena.h"
 #include "sampler/snapshot_ring.h"
+#include "tiering/events/events.h"
 #include "tiering/model/stack.h"
 #include "tiering/model/thread_stop.h"
 #include "uptier/options.h"
@@ -95,6 +96,8 @@ class AttachedThread {
     uint64_t began_ns = 0;
   };
   Burst burst;
+
+  GuestEvents events;  // what it records below guest frames
 
   // Losses that only this thread counts.
   std::atomic<uint64_t> samples_without_copy{0};

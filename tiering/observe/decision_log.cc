@@ -3,6 +3,7 @@
 #include <cassert>
 #include <utility>
 
+#include "profile/base/wall.h"
 #include "tiering/base/clock.h"
 #include "tiering/observe/stream_sums.h"
 
@@ -10,8 +11,13 @@ namespace uptier::tiering {
 
 void DecisionLog::push_back(DecisionRecord r) {
   r.sequence = ++made_;
-  records_.push_back(std::move(r));
-  times_.push_back(now_ns());
+  events_.emit(
+      {.kind = EventKind::kDecided, .method = r.method, .at_ns = now_ns(), .decision = &r});
+}
+
+void DecisionLog::hear(const Event& e) noexcept {
+  if (!finishes([&] { times_.push_back(e.at_ns); })) return;
+  if (!finishes([&] { records_.push_back(*e.decision); })) return times_.pop_back();
   keep(kept_);
 }
 

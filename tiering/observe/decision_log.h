@@ -1,4 +1,5 @@
-// DecisionLog: the last decisions in their order, and when each was made.
+// DecisionLog: numbers and emits decisions, and keeps the last ones in their order, with when each was
+// made. What it keeps are the kDecided records that it hears.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -7,19 +8,25 @@
 #include <deque>
 #include <string>
 
+#include "tiering/events/events.h"
 #include "tiering/model/method.h"
 #include "uptier/report.h"
 
 namespace uptier::tiering {
 
 // Times, by now_ns(), are apart from the records, because no decision depends on them.
-class DecisionLog {
+class DecisionLog final : public EventListener {
  public:
-  // Keeps the last `kept` records.
-  explicit DecisionLog(uint64_t kept) : kept_(kept) {}
+  // Keeps the last `kept` records. `events` outlives this.
+  DecisionLog(Events& events, uint64_t kept) : events_(events), kept_(kept) {
+    events.listen(*this, kinds_of(EventKind::kDecided));
+  }
 
-  // Numbers a record and takes it; the oldest goes where there are too many.
+  // Numbers a record and emits it.
   void push_back(DecisionRecord r);
+  // Takes a record that was emitted; the oldest goes where there are too many. One that memory is
+  // refused for is forgotten at once.
+  void hear(const Event& e) noexcept override;
   // Logs what was decided about a method elsewhere, or (without inputs) noticed.
   void log(const Method& m, std::string action, std::string reason, std::string inputs = {});
   // Logs what concerns no method.
@@ -31,6 +38,7 @@ class DecisionLog {
   const std::deque<uint64_t>& times() const { return times_; }
 
  private:
+  Events& events_;
   uint64_t kept_, made_ = 0;
   std::deque<DecisionRecord> records_;
   std::deque<uint64_t> times_;

@@ -61,6 +61,7 @@ MethodProfile Estimates::empty_profile_of(const Method& m) const {
   p.key = m.info.key;
   p.name = m.info.name;
   p.schema = m.probes->schema();
+  p.behind = m.ran_optimized;
   p.counts.resize(p.schema.words());
   p.estimates.resize(p.schema.words());
   return p;

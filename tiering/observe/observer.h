@@ -27,12 +27,12 @@ class Observer {
  public:
   // All outlive this; `sink` and `hosts_policy` may be null. `live`: the options as they are by now.
   Observer(const Options& options, const Options& live, const sampler::Ladder& ladder,
-           TraceSink* sink, Policy* hosts_policy)
+           TraceSink* sink, Policy* hosts_policy, Events& events)
       : policy_(PolicyOptions::from(options)),
-        decisions(options.decisions_kept),
+        decisions(events, options.decisions_kept),
         estimates(options, live, policy_, directory),
         trace(options, live, directory, estimates, sink),
-        streams(options, live, policy_, ladder, directory, estimates, trace),
+        streams(options, live, policy_, ladder, directory, estimates, trace, events),
         optimized(live, ladder, directory, trace),
         inlined(directory, trace),
         advisor(options, live, policy_, hosts_policy, estimates, decisions) {}

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "profile/base/numbers.h"
+#include "tiering/model/event_of.h"
 #include "tiering/observe/forgotten_targets.h"
 #include "tiering/observe/stream_sums.h"
 
@@ -114,6 +115,10 @@ sampler::Verdict StreamRecorder::take(Method& m, uint32_t thread, const sampler:
                  sampler::weight_of({note.rate}, ladder_));
   if (!is_flush(note.kind)) return verdict;
   s.flushes++;
+  Event flushed =
+      event_of(EventKind::kFlushed, m, flush_reason_name(reason_of(note.kind)), s.calls);
+  flushed.thread = thread;
+  events_.emit(flushed);
   if (trace_.on() && !m.probes->schema().slots.empty()) trace_.flush(m, thread, note, weight);
   if (note.ages != 0) age_stream(m, thread, t.sampled_calls, directory_.method_at());
   return verdict;

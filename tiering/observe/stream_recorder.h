@@ -21,6 +21,7 @@
 
 #include "sampler/convergence.h"
 #include "sampler/snapshot_ring.h"
+#include "tiering/events/events.h"
 #include "tiering/model/method.h"
 #include "tiering/observe/estimates.h"
 #include "tiering/observe/method_directory.h"
@@ -36,14 +37,15 @@ class StreamRecorder {
   // All outlive this. `live`: the options as they are by now, and `policy` follows from them.
   StreamRecorder(const Options& options, const Options& live, const PolicyOptions& policy,
                  const sampler::Ladder& ladder, const MethodDirectory& directory,
-                 const Estimates& estimates, TraceWriter& trace)
+                 const Estimates& estimates, TraceWriter& trace, Events& events)
       : options_(options),
         live_(live),
         policy_(policy),
         ladder_(ladder),
         directory_(directory),
         estimates_(estimates),
-        trace_(trace) {}
+        trace_(trace),
+        events_(events) {}
 
   // Stores a snapshot and emits its events. Returns what the window that it ends says of the method.
   sampler::Verdict take(Method& m, uint32_t thread, const sampler::Note& note,
@@ -73,6 +75,7 @@ class StreamRecorder {
   const MethodDirectory& directory_;
   const Estimates& estimates_;
   TraceWriter& trace_;
+  Events& events_;
 };
 
 }  // namespace uptier::tiering

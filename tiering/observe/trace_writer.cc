@@ -17,6 +17,13 @@ namespace {
 
 constexpr const char* kGapNames[] = {"random", "fixed", "prime", "exact"};
 
+// Ids and handles are numbers of the trace: a method's handle is its ordinal, which no other method
+// gets, and the id of what a thread saw of it carries both.
+uint64_t handle_of(const Method& m) { return m.ordinal; }
+uint64_t stream_id(const Method& m, uint32_t thread) { return handle_of(m) << 32 | thread; }
+
+}  // namespace
+
 FlushReason reason_of(sampler::NoteKind k) {
   switch (k) {
     case sampler::NoteKind::kFlushCalls:
@@ -26,13 +33,6 @@ FlushReason reason_of(sampler::NoteKind k) {
     default: return FlushReason::kDemand;
   }
 }
-
-// Ids and handles are numbers of the trace: a method's handle is its ordinal, which no other method
-// gets, and the id of what a thread saw of it carries both.
-uint64_t handle_of(const Method& m) { return m.ordinal; }
-uint64_t stream_id(const Method& m, uint32_t thread) { return handle_of(m) << 32 | thread; }
-
-}  // namespace
 
 void TraceWriter::begin() {
   begun_ = true;

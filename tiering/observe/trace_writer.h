@@ -16,6 +16,9 @@
 
 namespace uptier::tiering {
 
+// Returns why a note that flushes was taken.
+FlushReason reason_of(sampler::NoteKind k);
+
 class TraceWriter {
  public:
   // All outlive this; `sink` may be null. `live`: the options as they are by now.

@@ -59,6 +59,7 @@ Status Attachments::attach() try {
   t.epoch.store(engine_.reclaimer->epoch(), std::memory_order_seq_cst);
   {
     std::lock_guard lock(engine_.state_mutex);
+    engine_.events.add_thread(t.events, number);
     engine_.threads.make_room();  // so that the thread is in both lists, or in none
     engine_.stops.add(t.stop, number);
     engine_.threads.add(std::move(*made));

@@ -9,6 +9,7 @@
 #include "tiering/compile/compile_turns.h"
 #include "tiering/compile/requests.h"
 #include "tiering/control/eviction.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/looking_around.h"
 #include "tiering/runtime/engine.h"
 #include "tiering/runtime/installer.h"
@@ -30,7 +31,7 @@ void Compilations::compile_and_install(const Plan& plan) noexcept {
 
 void Compilations::note_no_memory(Method& m) noexcept {
   std::lock_guard lock(engine_.state_mutex);
-  engine_.losses.code_refused++;
+  engine_.events.emit(event_of(EventKind::kRefused, m, "out of memory"));
   finishes([&] { m.last_error.put(out_of_memory("its code").message); });
 }
 
@@ -58,7 +59,8 @@ void Compilations::compile_plan(const Plan& plan) {
   if (v) return installer_.install(m, std::move(*v));
   m.last_error.put(v.error().message);
   bool refused = v.error().code == ErrorCode::kResourceExhausted;
-  (refused ? engine_.losses.code_refused : engine_.losses.compiles_failed)++;
+  EventKind failure = refused ? EventKind::kRefused : EventKind::kFailed;
+  engine_.events.emit(event_of(failure, m, *m.last_error));
   // Failing to optimize is never failing to run. Asking for the same again would fail the same,
   // unless it was room that was wanting.
   bool best = plan.tier == Tier::kOptimized && plan.copy == Copy::kPlain;

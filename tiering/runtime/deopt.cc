@@ -39,6 +39,7 @@ jit::Leave Deopt::leave(jit::LeaveState& s, bool forced) noexcept {
   // The guard belongs to the method of the innermost body.
   Method& m = engine_.method(from.method_of(exit_frames_of(from, row).front().body).index());
   m.shape.made()->left.fetch_add(1, std::memory_order_relaxed);
+  note_left(engine_, from, forced ? "stress" : guard_reason_name(row.reason), row.exit);
   if (!forced) count_exit(m, row.exit);
   return row.to_host ? leave_for_host(m, s, from, row)
                      : baseline_frames_.leave_for_baseline(s, from, row, 0);

@@ -10,6 +10,7 @@
 #include "jit/code/global_locks.h"
 #include "jit/code/poll_words.h"
 #include "jit/code/stubs.h"
+#include "profile/data/loop_nest.h"
 #include "sampler/fast_sample.h"
 #include "sampler/fork.h"
 #include "tiering/base/clock.h"
@@ -145,14 +146,15 @@ Engine::Engine(Runtime& runtime, const Options& o, const StressPlan& plan, Trace
       state_mutex_owned(std::make_unique<WaitedMutex>()),
       state_mutex(*state_mutex_owned),
       places(methods),
-      reclaimer(std::make_unique<Reclaimer>()),
+      reclaimer(std::make_unique<Reclaimer>(events)),
       hosts(std::make_unique<GoneHosts>(state_mutex, methods, places, *reclaimer)),
       stops(interrupt_signal(options)),
       threads(options.log_records),
-      observer(std::make_unique<Observer>(options, live, schedule.ladder, sink, hosts_policy)),
+      observer(
+          std::make_unique<Observer>(options, live, schedule.ladder, sink, hosts_policy, events)),
       saved(std::make_unique<SavedProfile>(options, live, methods, *observer)),
       known_methods(std::make_unique<KnownMethods>()),
-      requests(std::make_unique<Requests>(options.max_queue, methods)),
+      requests(std::make_unique<Requests>(options.max_queue, methods, events)),
       rates(std::make_unique<RateControl>(RateControl::Parts{options, live, schedule, counting,
                                                              *fast, methods, threads, *observer,
                                                              *reclaimer, *requests})),
@@ -163,9 +165,20 @@ Engine::Engine(Runtime& runtime, const Options& o, const StressPlan& plan, Trace
       worker_thread(std::make_unique<WorkerThread>()),
       worker_wake(
           std::make_unique<WorkerWake>(options.workers != 0 ? worker_thread.get() : nullptr)),
-      looks(std::make_unique<Looks>(*this)) {}
+      looks(std::make_unique<Looks>(*this)) {
+  open_events();
+}
 
 Engine::~Engine() = default;
+
+// Before the first record.
+void Engine::open_events() {
+  events.listen(losses, LossCounts::kHears);
+  if (!options.profile.empty()) events.listen(versions, VersionLog::kHears);
+  if (options.workers == 0) return;
+  events.set_wake([](void* worker) noexcept { static_cast<WorkerThread*>(worker)->wake(); },
+                  worker_thread.get());
+}
 
 Status Engine::start(const CodeEntries& entries) {
   assert(space == nullptr && "an engine is started once");
@@ -269,6 +282,7 @@ void Engine::make_owners() {
                             .observer = *observer,
                             .saved = *saved,
                             .bodies = *bodies,
+                            .events = events,
                             .space = *space,
                             .stubs = *stubs,
                             .poll_words = *poll_words,
@@ -288,7 +302,7 @@ void Engine::make_owners() {
                                                    .fast = *fast,
                                                    .stubs = *stubs,
                                                    .relay = relay,
-                                                   .losses = losses});
+                                                   .events = events});
   relay = std::make_unique<Relay>(Relay::Parts{.options = options,
                                                .live = live,
                                                .state_mutex = state_mutex,
@@ -299,7 +313,8 @@ void Engine::make_owners() {
                                                .space = *space,
                                                .poll_words = *poll_words,
                                                .service = *looks,
-                                               .in_service = *in_service});
+                                               .in_service = *in_service,
+                                               .events = events});
   eviction = std::make_unique<Eviction>(Eviction::Parts{.options = options,
                                                         .live = live,
                                                         .stress = stress,
@@ -348,6 +363,10 @@ void Engine::make_owners() {
 
 // ---- Queries ------------------------------------------------------------------------------------
 
+double Engine::loops_off() const {
+  return loop_meter.begin != nullptr ? 0 : profile::kCyclesPerExecution;
+}
+
 bool Engine::is_removed(const Method& m) const {
   std::lock_guard lock(state_mutex);
   return m.removed;
@@ -357,6 +376,12 @@ bool Engine::is_in_build(const char* call) const {
   if (!turns.any_here()) return false;
   log.say(LogLevel::kError, std::string(call) + ": `build` must not call it: nothing is done");
   return true;
+}
+
+bool Engine::is_in_subscriber(const char* call) const {
+  Status s = events.check_change(call);
+  if (!s) log.say(LogLevel::kError, s.error().message);
+  return !s;
 }
 
 bool Engine::forked() const noexcept { return born_at_fork != sampler::forks(); }

@@ -28,6 +28,9 @@
 #include "tiering/base/stress.h"
 #include "tiering/compile/compile_turns.h"
 #include "tiering/control/wanted_frames.h"
+#include "tiering/events/events.h"
+#include "tiering/events/loss_counts.h"
+#include "tiering/events/version_log.h"
 #include "tiering/model/method_table.h"
 #include "tiering/model/places.h"
 #include "tiering/model/threads.h"
@@ -102,6 +105,23 @@ struct Engine {
   // might wait for its own caller. Says so in the log. Thread: any.
   bool is_in_build(const char* call) const;
 
+  // Delivers events at the end of a scope where there is no worker that would. No lock is held then.
+  class Delivery {
+   public:
+    explicit Delivery(Engine& e) : events_(e.options.workers == 0 ? &e.events : nullptr) {}
+    ~Delivery() {
+      if (events_ != nullptr) events_->deliver();
+    }
+    Delivery(const Delivery&) = delete;
+    Delivery& operator=(const Delivery&) = delete;
+
+   private:
+    Events* events_;
+  };
+  // Whether the calling thread is in a subscriber of events, which must not make the call named `call`.
+  // Says so in the log. Thread: any.
+  bool is_in_subscriber(const char* call) const;
+
   // Whether this is the child of a process that has made the runtime; and what its calls say then.
   bool forked() const noexcept;
   static Error forked_error();
@@ -147,6 +167,9 @@ struct Engine {
   const std::unique_ptr<WaitedMutex> state_mutex_owned;
   WaitedMutex& state_mutex;
   Places places;
+  Events events;
+  LossCounts losses;    // hears what was lost
+  VersionLog versions;  // hears where there is a profile to be saved
   std::unique_ptr<Reclaimer> reclaimer;
   std::unique_ptr<GoneHosts> hosts;
   Stops stops;  // before the threads
@@ -156,14 +179,15 @@ struct Engine {
   std::unique_ptr<KnownMethods> known_methods;
   std::unique_ptr<Requests> requests;
   WantedFrames frames;
-  LossReport losses;
   std::atomic<uint64_t> calls_unattached{0};  // up to the last event of each method
   std::unique_ptr<RateControl> rates;
   const uint64_t born_ns;
   const uint32_t born_at_fork;
-  std::atomic<uint64_t> flushes_lost{0};       // LossReport
-  double cycles_per_ns = 1;                    // measured when loops are timed
-  LoopMeter loop_meter;                        // of threads that attach; begin is null for cycles
+  std::atomic<uint64_t> flushes_lost{0};  // LossReport
+  double cycles_per_ns = 1;               // measured when loops are timed
+  LoopMeter loop_meter;                   // of threads that attach; begin is null for cycles
+  // By how many units one timed execution of a loop may be off.
+  double loops_off() const;
   uint32_t first_loops = 0;                    // executions that each of them keeps
   std::vector<LoopExecution> gone_executions;  // of threads that have gone
   std::unique_ptr<MachineRates> machine;
@@ -191,6 +215,7 @@ struct Engine {
   Attachments* attachments = nullptr;  // what a thread that ends calls
 
  private:
+  void open_events();
   Status make_code_space();
   Status make_routines(const CodeEntries& entries);
   Status make_stubs();

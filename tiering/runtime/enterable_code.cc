@@ -9,6 +9,7 @@
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/compile_turns.h"
 #include "tiering/compile/method_compiler.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/looking_around.h"
 #include "tiering/runtime/compilations.h"
 #include "tiering/runtime/engine.h"
@@ -45,7 +46,7 @@ bool EnterableCode::make_enterable_version(Method& m) {
     return true;
   }
   m.last_error.put(v.error().message);
-  engine_.losses.compiles_failed++;
+  engine_.events.emit(event_of(EventKind::kFailed, m, *m.last_error));
   return false;
 }
 

@@ -7,10 +7,12 @@
 #include "jit/code/float_state.h"
 #include "jit/code/stubs.h"
 #include "profile/base/wall.h"
+#include "tiering/base/clock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/compile_turns.h"
 #include "tiering/compile/method_compiler.h"
 #include "tiering/control/eviction.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/looking_around.h"
 #include "tiering/model/still_here.h"
 #include "tiering/runtime/compilations.h"
@@ -27,6 +29,7 @@ namespace uptier::tiering {
 
 // A compilation that memory is refused to is tried once more: there may be some by then.
 bool FirstCalls::first_call(Method& m) noexcept {
+  const Engine::Delivery delivery(engine_);
   __builtin_unwind_init();  // the method's address, which callers keep in registers, is on the stack
   StillHere still(engine_.here());
   for (int tries = 0; tries < 2; ++tries) {
@@ -63,6 +66,7 @@ bool FirstCalls::compile_known() {
 bool FirstCalls::note_first_call(Method& m) {
   std::lock_guard lock(engine_.state_mutex);
   engine_.known_methods->note_call(m);
+  engine_.events.emit(event_of(EventKind::kFirstCall, m, {}, m.first_call));
   return true;
 }
 
@@ -91,7 +95,8 @@ bool FirstCalls::make_first(Method& m) {
   {
     std::lock_guard lock(engine_.state_mutex);
     m.last_error.put(s.error().message);
-    (refused ? engine_.losses.code_refused : engine_.losses.compiles_failed)++;
+    EventKind failure = refused ? EventKind::kRefused : EventKind::kFailed;
+    engine_.events.emit(event_of(failure, m, *m.last_error));
     // There may be room for it at another call.
     m.failed.store(!refused, std::memory_order_relaxed);
   }
@@ -114,12 +119,16 @@ bool FirstCalls::interpret(Method& m) {
     Result<std::unique_ptr<Version>> v = engine_.compiler->make_host_thunk_locked(m);
     if (!v) {
       m.last_error.put(v.error().message);
-      engine_.losses.code_refused++;
+      engine_.events.emit(event_of(EventKind::kRefused, m, *m.last_error));
       return false;
     }
     m.host_code = (*v)->entry;
+    (*v)->installed_ns = now_ns();
     engine_.hosts->hold_locked(**v);
+    finishes([&] { engine_.in_service->tell_native_tools(m, **v); });
     m.versions.push_back(std::move(*v));
+    const Version& thunk = *m.versions.back();
+    engine_.events.emit(event_of(EventKind::kInstalled, thunk, thunk.installed_ns));
   }
   engine_.stubs->set_target(m.id, m.host_code);
   return true;
@@ -161,7 +170,7 @@ Status FirstCalls::compile_first(Method& m) {
     m.last_error.put(v.error().message);
     // The plain copy is what everything else falls back to.
     if (plan.tier == Tier::kBaseline && plan.copy == Copy::kPlain) return v.error();
-    engine_.losses.compiles_failed++;
+    engine_.events.emit(event_of(EventKind::kFailed, m, *m.last_error));
   }
   std::lock_guard lock(engine_.state_mutex);
   assert(!made.empty());

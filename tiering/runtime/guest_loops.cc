@@ -4,6 +4,7 @@
 
 #include "jit/code/code_space.h"
 #include "sampler/fast_sample.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/thread.h"
 #include "tiering/runtime/counters.h"
 #include "tiering/runtime/engine.h"
@@ -134,6 +135,7 @@ const void* GuestLoops::osr_target(Method& m, uint32_t loop, AttachedThread& t) 
   auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
   if (here < t.context().stack_limit + v->code->tables().frame_size) return nullptr;
   m.shape.made()->osr_entries.fetch_add(1, std::memory_order_relaxed);
+  t.events.push(entered_event(*v, 0));
   return v->entry;
 }
 
@@ -147,6 +149,7 @@ const void* GuestLoops::stress_arrival(Method& m, uint32_t loop, AttachedThread&
     }
     if (const Version* v = m.shape->osr[loop].load(std::memory_order_acquire)) {
       m.shape.made()->osr_entries.fetch_add(1, std::memory_order_relaxed);
+      t.events.push(entered_event(*v, 0));
       return v->entry;
     }
   }

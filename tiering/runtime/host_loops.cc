@@ -8,6 +8,7 @@
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/compile_turns.h"
 #include "tiering/compile/method_compiler.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/looking_around.h"
 #include "tiering/runtime/engine.h"
 #include "tiering/runtime/looks.h"
@@ -28,7 +29,7 @@ bool HostLoops::know_loops(Method& m) {
   if (s) return true;
   std::lock_guard lock(engine_.state_mutex);
   m.last_error.put(s.error().message);
-  engine_.losses.compiles_failed++;
+  engine_.events.emit(event_of(EventKind::kFailed, m, *m.last_error));
   m.failed.store(true, std::memory_order_relaxed);
   return false;
 }

@@ -10,6 +10,7 @@
 #include "tiering/control/rate_control.h"
 #include "tiering/control/trials.h"
 #include "tiering/control/value_guards.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/thread.h"
 #include "tiering/model/version.h"
 #include "tiering/runtime/engine.h"
@@ -38,6 +39,7 @@ void Installer::install(Method& m, std::unique_ptr<Version> version) {
   Version* v = version.get();
   m.versions.push_back(std::move(version));
   engine_.in_service->note_version(m, *v);
+  engine_.events.emit(event_of(EventKind::kInstalled, *v, v->installed_ns));
   if (v->tier == Tier::kOptimized) note_optimized(m, *v);
   serve(m, *v);
   engine_.relay->note_changes(1);

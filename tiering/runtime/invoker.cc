@@ -108,7 +108,8 @@ Outcome Invoker::call(const void* target, const Signature& signature,
 }
 
 Outcome Invoker::invoke(MethodId id, std::span<const uint64_t> args, const InvokeLimits& limits) {
-  if (!engine_.is_method(id)) return {0, {TrapCode::kBadCall, MethodId::none(), 0, 0}};
+  bool refused = !engine_.is_method(id) || engine_.events.in_subscriber();
+  if (refused) return {0, {TrapCode::kBadCall, MethodId::none(), 0, 0}};
   AttachedThread* t = engine_.here();
   if (t == nullptr) {
     ThreadScope scope(engine_.facade);

@@ -137,10 +137,9 @@ std::vector<LoopReport> LoopReports::loops() const try {
   std::lock_guard lock(engine_.state_mutex);
   std::vector<LoopReport> all;
   bool metered = engine_.loop_meter.begin != nullptr;
-  double off = metered ? 0 : profile::kCyclesPerExecution;
   for (const auto& m : engine_.methods.all()) {
     if (!m->shape->timed_loops.empty())
-      add_loops(*m, engine_.observer->estimates.profile_of(*m), off, all);
+      add_loops(*m, engine_.observer->estimates.profile_of(*m), engine_.loops_off(), all);
   }
   double lived = static_cast<double>(engine_.threads.lived_ns()) * engine_.cycles_per_ns;
   for (LoopReport& r : all) {

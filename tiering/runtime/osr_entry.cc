@@ -1,6 +1,7 @@
 #include "tiering/runtime/osr_entry.h"
 
 #include "profile/base/wall.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/thread.h"
 #include "tiering/runtime/counters.h"
 #include "tiering/runtime/engine.h"
@@ -34,7 +35,7 @@ void ask_at_next_arrival(sampler::MethodState& s) noexcept {
 std::optional<Outcome> OsrEntry::enter(MethodId id, LoopId loop, std::span<const uint64_t> args,
                                        const uint64_t* frame) {
   AttachedThread* t = engine_.here();
-  if (t == nullptr || !engine_.is_method(id)) {
+  if (t == nullptr || !engine_.is_method(id) || engine_.events.in_subscriber()) {
     *loop_countdown(id) = 1 << 30;  // nobody counts by it
     return std::nullopt;
   }
@@ -62,6 +63,7 @@ std::optional<Outcome> OsrEntry::enter(MethodId id, LoopId loop, std::span<const
   if (!ready) return std::nullopt;  // the interpreter goes on
   m.shape.made()->osr_entries.fetch_add(1, std::memory_order_relaxed);
   ask_at_next_arrival(t->state(id));
+  t->events.push(entered_event(*v, 0));
   return invoker_.call(v->entry, signature, words);
 }
 

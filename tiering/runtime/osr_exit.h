@@ -24,6 +24,13 @@ class FrameMoves;
 class GuestWaits;
 struct Method;
 class ObservedRounds;
+struct Version;
+
+// Records, for subscribers of events, that a frame of the calling thread left code at an exit, for a
+// reason (static); and that it went on in another version. Cost: a load while nobody wants to know.
+void note_left(const Engine& engine, const jit::Code& from, const char* why,
+               uint32_t exit) noexcept;
+void note_moved(const Engine& engine, const Version& to, const jit::Code& from) noexcept;
 
 class OsrExit {
  public:

@@ -1,4 +1,5 @@
 #include "tiering/runtime/place_taking.h"
+#include "profile/base/wall.h"
 
 #include <algorithm>
 #include <cassert>
@@ -9,6 +10,7 @@
 #include "jit/code/stubs.h"
 #include "sampler/site_counts.h"
 #include "tiering/control/rate_control.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/optimized_slab.h"
 #include "tiering/model/thread.h"
 #include "tiering/observe/forgotten_targets.h"
@@ -72,6 +74,7 @@ Result<PlaceTaking::Place> PlaceTaking::take_place_locked(const std::string& nam
   Status room =
       count < engine_.options.max_methods ? engine_.stubs->ensure(MethodId(count)) : Status{};
   bool fresh = count < engine_.options.max_methods && room.ok();
+  if (fresh) finishes([&] { engine_.in_service->name_stubs(); });
   if (std::optional<size_t> kept =
           engine_.places.looks_for_more(fresh, engine_.live.removed_kept)) {
     free_places_locked(*kept);
@@ -111,7 +114,7 @@ void PlaceTaking::free_places_locked(size_t kept) {
 void PlaceTaking::forget_locked(Method& m) {
   // Frames may have counted since it was retired; they are gone now.
   if (m.retired && !m.forgotten) flushes_.flush_removed_locked(m, HostUse::kOver);
-  if (!m.forgotten) engine_.losses.methods_forgotten++;
+  if (!m.forgotten) engine_.events.emit(event_of(EventKind::kForgotten, m));
   assert(m.removed && !engine_.is_method(m.id));
   m.forgotten = true;
   engine_.observer->directory.forget(m);

@@ -8,6 +8,7 @@
 #include "profile/base/wall.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/control/rate_control.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/still_here.h"
 #include "tiering/observe/observer.h"
 #include "tiering/runtime/engine.h"
@@ -72,6 +73,7 @@ Result<MethodId> Registry::add_method(Host& host, MethodInfo info) try {
     engine_.places.note_added();
     engine_.stubs->set_target(m.id, engine_.in_service->first_target_locked(m));
     engine_.methods.put(std::move(made));
+    engine_.events.emit(event_of(EventKind::kAdded, m, m.info.name));
     return m.id;
   });
   if (!added && place->again) engine_.places.return_place(index);

@@ -11,6 +11,7 @@
 #include "tiering/compile/compile_turns.h"
 #include "tiering/compile/kept_bodies.h"
 #include "tiering/compile/requests.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/looking_around.h"
 #include "tiering/model/still_here.h"
 #include "tiering/observe/observer.h"
@@ -100,6 +101,7 @@ void Removal::take_out_locked(Method& m, HostUse after) {
   m.retired = after == HostUse::kUntilGone;
   m.host_use = after;
   engine_.methods.take_out(m);
+  engine_.events.emit(event_of(EventKind::kRemoved, m, m.retired ? "retired" : "removed"));
   if (m.key_made) engine_.observer->directory.keys().give_back(m.info.key);
   m.looked_at = true;
   ++m.holds;

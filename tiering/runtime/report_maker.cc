@@ -11,6 +11,7 @@
 #include "tiering/compile/machine_rates.h"
 #include "tiering/compile/method_compiler.h"
 #include "tiering/compile/requests.h"
+#include "tiering/compile/timed_loops.h"
 #include "tiering/control/rate_control.h"
 #include "tiering/model/thread.h"
 #include "tiering/observe/observer.h"
@@ -114,7 +115,9 @@ Profile ReportMaker::profile() const try {
   for (const auto& m : engine_.methods.all()) {
     if (m->probes->schema().slots.empty() || m->flushed->streams.empty()) continue;
     Profile one;
-    one.methods.emplace(m->info.key, engine_.observer->estimates.profile_of(*m));
+    MethodProfile own = engine_.observer->estimates.profile_of(*m);
+    settle_loops(*m, engine_.loops_off(), own);
+    one.methods.emplace(m->info.key, std::move(own));
     one.inlined = engine_.observer->inlined.bodies_of(*m);
     merge(p, std::move(one));
   }
@@ -135,8 +138,7 @@ std::optional<ProfileAnswer> ReportMaker::query(std::string_view stage, std::str
 } catch (const std::exception&) { return std::nullopt; }
 
 LossReport ReportMaker::losses_locked() const {
-  LossReport l = engine_.losses;
-  l.requests_dropped = engine_.requests->dropped();
+  LossReport l = engine_.losses.counts();
   l.polls_refused = engine_.compiler->polls_refused();
   l.calls_unattached = unattached_calls_.calls_locked();
   l.keys_shared = engine_.observer->directory.keys().shared();

@@ -94,27 +94,43 @@ void RuntimeImpl::operator delete(RuntimeImpl* r, std::destroying_delete_t) {
 // ---- Methods ------------------------------------------------------------------------------------
 
 Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
+  const Engine::Delivery delivery(engine_);
+  if (Status s = engine_.events.check_change("add_method"); !s) return s.error();
   return registry_.add_method(host, std::move(info));
 }
 std::string RuntimeImpl::error_of(MethodId m) const { return registry_.error_of(m); }
 void RuntimeImpl::remove_methods(std::span<const MethodId> methods) {
+  const Engine::Delivery delivery(engine_);
+  if (engine_.is_in_subscriber("remove_methods")) return;
   removal_.remove_methods(methods);
 }
 void RuntimeImpl::retire_methods(std::span<const MethodId> methods) {
+  const Engine::Delivery delivery(engine_);
+  if (engine_.is_in_subscriber("retire_methods")) return;
   removal_.retire_methods(methods);
 }
 const void* RuntimeImpl::entry_address(MethodId m) const { return registry_.entry_address(m); }
 const void* RuntimeImpl::entry_address(MethodId m, const Signature& expected) const {
   return registry_.entry_address(m, expected);
 }
-Result<std::string> RuntimeImpl::ir(MethodId m) { return ir_text(engine_, m); }
+Result<std::string> RuntimeImpl::ir(MethodId m) {
+  const Engine::Delivery delivery(engine_);
+  if (Status s = engine_.events.check_change("ir"); !s) return s.error();
+  return ir_text(engine_, m);
+}
 
 // ---- Options ------------------------------------------------------------------------------------
 
 Status RuntimeImpl::set(std::string_view name, std::string_view value) {
+  const Engine::Delivery delivery(engine_);
+  if (Status s = engine_.events.check_change("set"); !s) return s;
   return options_.set(name, value);
 }
-Status RuntimeImpl::observe(Sampling how) { return options_.observe(how); }
+Status RuntimeImpl::observe(Sampling how) {
+  const Engine::Delivery delivery(engine_);
+  if (Status s = engine_.events.check_change("observe"); !s) return s;
+  return options_.observe(how);
+}
 
 // ---- Running ------------------------------------------------------------------------------------
 
@@ -153,8 +169,14 @@ size_t RuntimeImpl::walk(std::span<CallSite> sites) noexcept { return walk_frame
 
 // ---- Threads and their stacks -------------------------------------------------------------------
 
-Status RuntimeImpl::attach() { return attachments_.attach(); }
-void RuntimeImpl::detach() { attachments_.detach(); }
+Status RuntimeImpl::attach() {
+  if (Status s = engine_.events.check_change("attach"); !s) return s;
+  return attachments_.attach();
+}
+void RuntimeImpl::detach() {
+  const Engine::Delivery delivery(engine_);
+  if (!engine_.is_in_subscriber("detach")) attachments_.detach();
+}
 void RuntimeImpl::quiescent() noexcept {
   if (AttachedThread* t = engine_.here()) makers_.quiescence.pass_quiescent(*t);
   engine_.hosts->tell();
@@ -162,19 +184,44 @@ void RuntimeImpl::quiescent() noexcept {
 void RuntimeImpl::begin_blocked() noexcept { makers_.quiescence.begin_blocked(); }
 void RuntimeImpl::end_blocked() noexcept { makers_.quiescence.end_blocked(); }
 Result<NativeStack*> RuntimeImpl::create_stack(void* low, size_t bytes) {
+  if (Status s = engine_.events.check_change("create_stack"); !s) return s.error();
   return stacks_.create_stack(low, bytes);
 }
-Status RuntimeImpl::switch_stack(NativeStack* to) { return stacks_.switch_stack(to); }
-Status RuntimeImpl::destroy_stack(NativeStack* stack) { return stacks_.destroy_stack(stack); }
+Status RuntimeImpl::switch_stack(NativeStack* to) {
+  if (Status s = engine_.events.check_change("switch_stack"); !s) return s;
+  return stacks_.switch_stack(to);
+}
+Status RuntimeImpl::destroy_stack(NativeStack* stack) {
+  if (Status s = engine_.events.check_change("destroy_stack"); !s) return s;
+  return stacks_.destroy_stack(stack);
+}
 
 // ---- What was seen ------------------------------------------------------------------------------
 
-void RuntimeImpl::flush() { flushes_.flush(); }
+void RuntimeImpl::flush() {
+  if (engine_.is_in_subscriber("flush")) return;
+  flushes_.flush();
+  if (!engine_.forked()) engine_.events.deliver_all();
+}
 Report RuntimeImpl::report() const { return reports_.report(); }
 Report RuntimeImpl::make_report() const { return reports_.make_report(); }
 SavedReport RuntimeImpl::saved_report() const { return reports_.saved_report(); }
 Profile RuntimeImpl::profile() const { return reports_.profile(); }
-Status RuntimeImpl::save_profile() { return saving_.save_profile(); }
+Status RuntimeImpl::save_profile() {
+  const Engine::Delivery delivery(engine_);
+  if (Status s = engine_.events.check_change("save_profile"); !s) return s;
+  return saving_.save_profile();
+}
+Result<uint64_t> RuntimeImpl::subscribe(EventSubscriber& who, EventKinds kinds) try {
+  if (forked()) return Engine::forked_error();
+  return engine_.events.subscribe(who, kinds);
+} catch (const std::exception&) { return out_of_memory("subscribe"); }
+Status RuntimeImpl::unsubscribe(EventSubscriber& who) {
+  if (forked()) return Engine::forked_error();
+  engine_.events.deliver_all();
+  const Engine::Delivery delivery(engine_);
+  return engine_.events.unsubscribe(who);
+}
 std::optional<ProfileAnswer> RuntimeImpl::query(std::string_view stage, std::string_view scope_hash,
                                                 std::string_view key) {
   return reports_.query(stage, scope_hash, key);

@@ -67,6 +67,8 @@ class RuntimeImpl final : public Runtime {
   SavedReport saved_report() const override;
   Profile profile() const override;
   Status save_profile() override;
+  Result<uint64_t> subscribe(EventSubscriber& who, EventKinds kinds) override;
+  Status unsubscribe(EventSubscriber& who) override;
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
                                      std::string_view key) override;
   std::vector<LoopReport> loops() const override;

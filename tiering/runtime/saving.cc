@@ -4,6 +4,7 @@
 
 #include "jit/code/float_state.h"
 #include "profile/base/wall.h"
+#include "tiering/base/clock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/model/thread.h"
 #include "tiering/runtime/engine.h"
@@ -37,9 +38,14 @@ void Saving::save_at_end_locked() {
 }
 
 Status Saving::save_profile_locked() {
-  return engine_.saved->is_open()
-             ? engine_.saved->save(timeline_maker_.timeline_locked(), *engine_.known_methods)
-             : Status{};
+  if (!engine_.saved->is_open()) return {};
+  uint64_t start = now_ns();
+  Status s = engine_.saved->save(timeline_maker_.timeline_locked(), *engine_.known_methods,
+                                 engine_.loops_off());
+  Event e{.kind = EventKind::kSaved, .duration_ns = now_ns() - start};
+  if (!s) e.text = s.error().message;
+  engine_.events.emit(e);
+  return s;
 }
 
 }  // namespace uptier::tiering

@@ -68,6 +68,13 @@ void Shutdown::run() {
   say_noticed(engine_);
   if (AttachedThread* t = engine_.here()) sampler::exchange_context(t->outer);
   engine_.hosts->leave_all();
+  end_records();
+  engine_.events.deliver_all();
+  free_all();
+}
+
+// The last flushes, the saved profile, and the end of the trace.
+void Shutdown::end_records() {
   std::lock_guard lock(engine_.state_mutex);
   for (auto& t : engine_.threads) {
     flushes_.flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
@@ -75,6 +82,11 @@ void Shutdown::run() {
   if (!engine_.saved->was_saved()) saving_.save_at_end_locked();
   if (!finishes([&] { tell_first_calls_locked(); })) engine_.observer->trace.note_lost_event();
   engine_.observer->trace.finish();
+  engine_.events.emit({.kind = EventKind::kEnded});
+}
+
+void Shutdown::free_all() {
+  std::lock_guard lock(engine_.state_mutex);
   engine_.threads.clear();
   if (engine_.space != nullptr) engine_.space->release_all();  // null: start() was refused it
   for (auto& m : engine_.methods.all()) {

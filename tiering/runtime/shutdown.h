@@ -22,6 +22,8 @@ class Shutdown {
   void die_if_in_use();
   void say_scopes() const;
   void tell_first_calls_locked();
+  void end_records();
+  void free_all();
 
   Engine& engine_;
   Flushes& flushes_;

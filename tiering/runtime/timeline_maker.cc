@@ -20,17 +20,18 @@ using profile::Timeline;
 
 uint64_t since(uint64_t start, uint64_t at) { return at > start ? at - start : 0; }
 
-Timeline::Version row_of(const Version& v, uint32_t method, uint64_t born) {
+Timeline::Version row_of(const VersionLog::Row& r, uint32_t method, uint64_t born) {
+  const Event& v = r.installed;
   Timeline::Version row;
   row.method = method;
   row.tier = v.tier;
   row.copy = v.copy;
-  row.loop = v.osr_loop.valid() ? v.osr_loop.index() + uint64_t{1} : 0;
-  row.from_ns = since(born, v.installed_ns);
-  row.to_ns = v.retired_ns == 0 ? 0 : std::max(since(born, v.retired_ns), row.from_ns + 1);
-  row.code_bytes = v.code_bytes;
-  row.compile_ns = v.compile_ns;
-  row.inlined = v.inlined;
+  row.loop = v.loop.valid() ? v.loop.index() + uint64_t{1} : 0;
+  row.from_ns = since(born, v.at_ns);
+  row.to_ns = r.retired_ns == 0 ? 0 : std::max(since(born, r.retired_ns), row.from_ns + 1);
+  row.code_bytes = v.bytes;
+  row.compile_ns = v.duration_ns;
+  row.inlined = v.count;
   return row;
 }
 
@@ -81,8 +82,8 @@ Timeline TimelineMaker::timeline_locked() const {
     auto row = static_cast<uint32_t>(t.methods.size());
     rows[m->id] = row;
     t.methods.push_back({m->info.key, m->info.name, m->shape->loop_count});
-    for (const auto& v : m->versions) {
-      if (!v->moved) t.versions.push_back(row_of(*v, row, engine_.born_ns));
+    for (const VersionLog::Row& r : engine_.versions.of(m->id)) {
+      t.versions.push_back(row_of(r, row, engine_.born_ns));
     }
     add_loop_rows(*m, row, t);
   }

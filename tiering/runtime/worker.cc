@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "jit/code/code_space.h"
@@ -9,6 +10,7 @@
 #include "profile/base/wall.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/machine_rates.h"
+#include "tiering/compile/requests.h"
 #include "tiering/control/rate_control.h"
 #include "tiering/observe/observer.h"
 #include "tiering/runtime/compilations.h"
@@ -49,7 +51,27 @@ void Worker::work_here() noexcept {
     }
     run_queue();
     engine_.relay->if_due();
+    engine_.events.deliver();
   });
+}
+
+void Worker::run_queue() {
+  while (!engine_.worker_thread->stopping()) {
+    engine_.events.deliver();
+    engine_.state_mutex.give_way();
+    std::optional<Plan> plan;
+    {
+      std::lock_guard lock(engine_.state_mutex);
+      // What has been flushed meanwhile may be more urgent than what waits.
+      note_intake_.drain_locked();
+      plan = engine_.requests->pop();
+    }
+    if (plan) {
+      compilations_.compile_and_install(*plan);
+    } else if (!first_calls_.compile_known()) {
+      return;
+    }
+  }
 }
 
 // The worker emits nothing before it has the mutex, so the trace begins first.
@@ -98,7 +120,9 @@ void Worker::run() {
     }
     say_noticed(engine_);
     engine_.worker_thread->tell_idle();
+    engine_.events.emit_here({.kind = EventKind::kWorkerPaused});
     await_work();
+    engine_.events.emit_here({.kind = EventKind::kWorkerResumed});
   }
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tiering/compile/timed_loops.h"
+
 namespace uptier::tiering {
 namespace {
 
@@ -16,10 +18,10 @@ std::string numbered(uint64_t n) { return std::to_string(n) + " "; }
 
 }  // namespace
 
-Status SavedProfile::save(profile::Timeline timeline, const KnownMethods& known) {
+Status SavedProfile::save(profile::Timeline timeline, const KnownMethods& known, double loops_off) {
   if (store_ == nullptr) return {};
   saved_ = true;
-  SeenRun seen = see_watched(known);
+  SeenRun seen = see_watched(known, loops_off);
   seen.timeline = std::move(timeline);
   // Who collects counts, and uses none, wants the sum.
   bool uses = options_.tier == TierMode::kAuto && live_.policy != PolicyMode::kNever;
@@ -30,14 +32,14 @@ Status SavedProfile::save(profile::Timeline timeline, const KnownMethods& known)
     if (*counted) return {};
   }
   for (const auto& m : methods_.all()) {
-    if (is_trusted(*m)) see(*m, known, seen);
+    if (is_trusted(*m)) see(*m, known, loops_off, seen);
   }
   return store_->save(std::move(seen), live_.profile_decay,
                       live_.profile_sync ? profile::Sync::kYes : profile::Sync::kNo);
 }
 
 // Of methods that are trusted, that they are.
-SeenRun SavedProfile::see_watched(const KnownMethods& known) const {
+SeenRun SavedProfile::see_watched(const KnownMethods& known, double loops_off) const {
   SeenRun seen;
   ProfileInfo& info = seen.info;
   info = ProfileStore::info_now();
@@ -49,7 +51,7 @@ SeenRun SavedProfile::see_watched(const KnownMethods& known) const {
     seen.fates[m->info.key] = {is_trusted(*m), m->shape->cfg_hash};
     bool observed = !m->probes->schema().slots.empty();
     if (observed) info.modules.push_back(m->info.key.module_key);
-    if (!is_trusted(*m)) see(*m, known, seen);
+    if (!is_trusted(*m)) see(*m, known, loops_off, seen);
   }
   std::ranges::sort(info.modules);
   info.modules.erase(std::ranges::unique(info.modules).begin(), info.modules.end());
@@ -64,12 +66,16 @@ SeenRun SavedProfile::see_watched(const KnownMethods& known) const {
 }
 
 // Adds what was seen of a method whose shape is known.
-void SavedProfile::see(const Method& m, const KnownMethods& known, SeenRun& seen) const {
+void SavedProfile::see(const Method& m, const KnownMethods& known, double loops_off,
+                       SeenRun& seen) const {
   known.tell_first_call(m, seen.calls);
   if (m.probes->schema().slots.empty()) return;
   Profile one;
-  if (!m.flushed->streams.empty())
-    one.methods.emplace(m.info.key, observer_.estimates.profile_of(m));
+  if (!m.flushed->streams.empty()) {
+    MethodProfile own = observer_.estimates.profile_of(m);
+    settle_loops(m, loops_off, own);
+    one.methods.emplace(m.info.key, std::move(own));
+  }
   one.inlined = observer_.inlined.bodies_of(m);
   add_calls(m, one, seen.calls);
   // Where it came from is not where it will be looked for.

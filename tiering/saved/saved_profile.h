@@ -67,14 +67,14 @@ class SavedProfile {
                                      std::string_view key);
 
   // Brings what this process has seen up to now into the file, which may be asked for again. `known`
-  // tells of first calls.
-  Status save(profile::Timeline timeline, const KnownMethods& known);
+  // tells of first calls; `loops_off` is by how many cycles a timed execution may be off.
+  Status save(profile::Timeline timeline, const KnownMethods& known, double loops_off);
   bool was_saved() const { return saved_; }
 
  private:
   bool match(Method& m, SavedMethod& saved);
-  SeenRun see_watched(const KnownMethods& known) const;
-  void see(const Method& m, const KnownMethods& known, SeenRun& seen) const;
+  SeenRun see_watched(const KnownMethods& known, double loops_off) const;
+  void see(const Method& m, const KnownMethods& known, double loops_off, SeenRun& seen) const;
   void add_calls(const Method& m, const Profile& seen, CallProfile& calls) const;
 
   const Options& options_;

@@ -6,6 +6,7 @@
 
 #include "jit/code/copy_code.h"
 #include "tiering/base/clock.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/looking_around.h"
 #include "tiering/serve/in_service.h"
 
@@ -95,6 +96,7 @@ Relay::Relay(const Parts& p)
       poll_words_(p.poll_words),
       service_(p.service),
       in_service_(p.in_service),
+      events_(p.events),
       due_ns_(now_ns() + p.options.relay_gap_ms * kMs) {}
 
 bool Relay::possible() const { return space_.moves(); }
@@ -184,6 +186,7 @@ void Relay::move_version(Method& m, Version& from, std::atomic<const Version*>& 
   bool calls_reach = !v->enterable && !v->osr_loop.valid();
   if (calls_reach) in_service_.link_locked(m);
   from.moved = true;
+  events_.emit(event_of(EventKind::kMoved, *v));
   reclaimer_.retire(from);
   waiting_bytes_ += from.code_bytes;
   report_.bodies++;

@@ -74,6 +74,7 @@ class Relay {
     jit::PollWords& poll_words;
     Service& service;
     InService& in_service;
+    Events& events;
   };
   // Looks after Options::relay_gap_ms for the first time.
   explicit Relay(const Parts& parts);
@@ -130,6 +131,7 @@ class Relay {
   jit::PollWords& poll_words_;
   Service& service_;
   InService& in_service_;
+  Events& events_;
 
   std::atomic<uint64_t> changes_{0};  // relaxed: whoever is late looks later
   std::mutex looking_;                // by whoever is in if_due(), which nobody waits for

@@ -8,6 +8,7 @@
 
 #include "profile/base/wall.h"
 #include "tiering/base/log.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/places.h"
 #include "tiering/serve/in_service.h"
 
@@ -18,6 +19,16 @@ namespace {
 void give_up_tool(const Options& options, const char* option, const Error& why) {
   Log(options).say(LogLevel::kWarning,
                    std::string("option ") + option + " is given up: " + why.message);
+}
+
+// What tools are told of code that makes no frame and belongs to no body.
+jit::NamedCode frameless(const jit::CodeSpan& span, std::string name) {
+  jit::NamedCode code;
+  code.base = span.data();
+  code.size = span.size();
+  code.frames = {{0, {jit::FrameState::Kind::kNone}}};
+  code.name = std::move(name);
+  return code;
 }
 
 }  // namespace
@@ -36,7 +47,7 @@ InService::InService(const Parts& p)
       fast_(p.fast),
       stubs_(p.stubs),
       relay_(p.relay),
-      losses_(p.losses) {}
+      events_(p.events) {}
 
 Status InService::open_native_tools(const jit::Routines& routines) {
   if (options_.perf_map) {
@@ -53,6 +64,13 @@ Status InService::open_native_tools(const jit::Routines& routines) {
   native_tools_.add(routines.invoke_code());
   native_tools_.name(routines.other_code());
   return {};
+}
+
+void InService::name_stubs() {
+  for (std::span<const jit::CodeSpan> chunks = stubs_.chunks(); stubs_named_ < chunks.size();) {
+    const jit::CodeSpan& chunk = chunks[stubs_named_++];
+    native_tools_.name(frameless(chunk, "uptier stubs"));
+  }
 }
 
 void InService::take_moved_locked(Method& m, Version& v) {
@@ -92,8 +110,8 @@ void InService::forget_versions_locked(Method& m) {
     if (more == 0) break;
     if (needed(v.get()) || on_trial(v.get())) continue;
     forget_caller_locked(*v);
+    events_.emit(event_of(EventKind::kForgotten, *v));
     reclaimer_.drop(std::move(v));
-    losses_.versions_forgotten++;
     --more;
   }
   std::erase(m.versions, nullptr);
@@ -129,6 +147,7 @@ void InService::tell_native_tools(const Method& m, const Version& v) {
   if (v.general != nullptr) name += " specialized";
   if (v.osr_loop.valid()) name += " osr " + std::to_string(v.osr_loop.index());
   native_tools_.add(*v.code, name, v.osr_loop.valid());
+  if (v.guard.code.size() != 0) native_tools_.name(frameless(v.guard.code, name + " guard]"));
 }
 
 // Points the cell, and the quick path of samples, at the best that is in service.
@@ -246,7 +265,7 @@ void InService::reclaim_locked() noexcept {
 
 void InService::evict_locked(Method& m) {
   withdraw_locked(m);
-  losses_.evictions++;
+  events_.emit(event_of(EventKind::kEvicted, m));
 }
 
 // Takes all code of a method out of service that can be made again; or when it was removed, what is

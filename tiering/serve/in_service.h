@@ -58,12 +58,16 @@ class InService {
     sampler::FastSampling& fast;
     jit::StubTable& stubs;
     const std::unique_ptr<Relay>& relay;  // there before any code is freed
-    LossReport& losses;
+    Events& events;
   };
   explicit InService(const Parts& parts);
 
   // Opens what tells profilers and debuggers of code, as the options say.
   Status open_native_tools(const jit::Routines& routines);
+
+  // Tells them of a version, and of the stubs that have been made since. With the state mutex.
+  void tell_native_tools(const Method& m, const Version& v);
+  void name_stubs();
 
   // Says that something was heard of a method: it is not cold.
   void touch(Method& m) { m.last_active = ++activity_; }
@@ -129,7 +133,6 @@ class InService {
 
  private:
   void forget_versions_locked(Method& m);
-  void tell_native_tools(const Method& m, const Version& v);
   static void call_back(Version& v);
   const sampler::LoopCell* loop_cells(Method& m, const Version* plain, const Version& copy);
 
@@ -146,9 +149,10 @@ class InService {
   sampler::FastSampling& fast_;
   jit::StubTable& stubs_;
   const std::unique_ptr<Relay>& relay_;
-  LossReport& losses_;
+  Events& events_;
   jit::NativeTools native_tools_;
-  uint64_t activity_ = 0;  // rises with whatever is heard of any method
+  size_t stubs_named_ = 0;  // chunks
+  uint64_t activity_ = 0;   // rises with whatever is heard of any method
 };
 
 }  // namespace uptier::tiering

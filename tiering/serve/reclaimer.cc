@@ -1,6 +1,7 @@
 #include "tiering/serve/reclaimer.h"
 #include "profile/base/wall.h"
 #include "tiering/base/clock.h"
+#include "tiering/model/event_of.h"
 
 #include <algorithm>
 #include <array>
@@ -38,6 +39,7 @@ CodeRange range_of(const std::unique_ptr<T>& object) {
 void Reclaimer::retire(Version& v) {
   v.retired.store(true, std::memory_order_relaxed);
   v.retired_ns = now_ns();
+  if (!v.moved) events_.emit(event_of(EventKind::kRetired, v, v.retired_ns));
   push({&v, 0});
 }
 
@@ -175,6 +177,9 @@ Reclaimer::Freed Reclaimer::free_all_but(const std::vector<bool>& pinned) {
     if (limbo_[i].method != nullptr) freed.methods.push_back(limbo_[i].method);
     if (limbo_[i].version == nullptr) continue;
     limbo_[i].version->free();
+    if (!limbo_[i].version->moved) {
+      events_.emit(event_of(EventKind::kFreed, *limbo_[i].version));
+    }
     freed.versions.push_back(limbo_[i].version);
   }
   limbo_.resize(kept);

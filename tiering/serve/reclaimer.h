@@ -27,6 +27,8 @@ namespace uptier::tiering {
 
 class Reclaimer {
  public:
+  explicit Reclaimer(Events& events) : events_(events) {}
+
   // What was freed, and methods that all threads have left behind.
   struct Freed {
     std::vector<Version*> versions;
@@ -72,6 +74,7 @@ class Reclaimer {
   void pin_what_stacks_need(const AttachedThread& t, std::vector<bool>& pinned) const;
   Freed free_all_but(const std::vector<bool>& pinned);
 
+  Events& events_;
   std::atomic<uint64_t> epoch_{1};
   std::atomic<size_t> limbo_size_{0};
   std::vector<Item> limbo_;  // epochs ascend

@@ -6,7 +6,7 @@
 #include "embed/wasm/build_adapter.h"
 #include "embed/wasm/build_function.h"
 #include "embed/wasm/read_module.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/verify.h"
 #include "jit/ir/print.h"
 #include "test_paths.h"

@@ -10,7 +10,7 @@
 
 #include "embed/wasm/build_function.h"
 #include "embed/wasm/read_module.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/verify.h"
 #include "tests/support/random.h"
 #include "tests/support/tool_dir.h"

@@ -7,7 +7,10 @@
 
 #include "jit/frontend/add_fuel.h"
 #include "jit/frontend/verify.h"
+#include "jit/opt/passes.h"
 #include "sampler/fuel.h"
+#include "tests/support/ir_programs.h"
+#include "tests/support/opt_harness.h"
 #include "tests/support/random_ir.h"
 #include "tests/support/runtime_host.h"
 
@@ -127,23 +130,7 @@ b3:
 b4:
   return v8
 }
-func @fib(i64) -> i64 {
-b0(v0: i64):
-  v1 = const.i64 2
-  v2 = lt_s.i64 v0, v1
-  branch v2, b1, b2
-b1:
-  return v0
-b2:
-  v3 = const.i64 1
-  v4 = sub.i64 v0, v3
-  v5 = call @fib(v4)
-  v6 = sub.i64 v0, v1
-  v7 = call @fib(v6)
-  v8 = add.i64 v5, v7
-  return v8
-}
-)";
+)" UPTIER_TEST_FIB;
 
 uint64_t fib_calls(uint64_t n) { return n < 2 ? 1 : 1 + fib_calls(n - 1) + fib_calls(n - 2); }
 
@@ -242,6 +229,64 @@ TEST(Fuel, a_limit_without_the_option_is_refused) {
   uint64_t n = 10;
   EXPECT_EQ(r.runtime->invoke(r.method("sum"), {&n, 1}, {.fuel = 100}).trap.code,
             TrapCode::kBadCall);
+}
+
+size_t count_of(std::string_view text, std::string_view part) {
+  size_t n = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+TEST(Fuel, optimized_code_counts_and_asks_by_one_instruction) {
+  jit::Module m = programs();
+  jit::add_fuel(m.functions[0]);
+  CodeMachine machine;
+  OptimizedModule code(machine, m);
+  const jit::Code& leaf = *code.codes()[0];
+  std::string text = disassemble(leaf.base(), leaf.size());
+  EXPECT_EQ(count_of(text, "fs:"), 1u) << text;
+  EXPECT_EQ(count_of(text, "test"), 0u) << text;
+}
+
+TEST(Fuel, counts_that_nothing_lies_between_become_one) {
+  jit::Module m = programs();
+  jit::Function& leaf = m.functions[0];
+  for (int n = 0; n < 3; ++n) jit::add_fuel(leaf);
+  jit::store_to_load_forwarding(leaf, false);
+  jit::merge_fuel(leaf);
+  jit::dce(leaf);
+  std::string text = jit::to_text(leaf);
+  EXPECT_TRUE(jit::verify(leaf, jit::Stage::kTransformed)) << text;
+  EXPECT_EQ(count_of(text, "store.i64"), 1u) << text;
+  EXPECT_EQ(count_of(text, "trap_if"), 1u) << text;
+  EXPECT_EQ(count_of(text, "const.i64 -3"), 1u) << text;
+  // With a store that others may see between them they stay.
+  jit::Module seen = parse_or_die(R"(
+func @f(ref) -> i64 {
+b0(v0: ref):
+  v1 = const.i64 3
+  store.i64 v1, v0
+  return v1
+}
+)");
+  jit::Function& f = seen.functions[0];
+  jit::add_fuel(f);
+  std::vector<jit::InstId> counts(f.block(f.entry()).insts);
+  const size_t own = 3;  // constant, store, return
+  counts.resize(counts.size() - own);
+  std::vector<jit::InstId> body(f.block(f.entry()).insts);
+  body.erase(body.begin(), body.begin() + static_cast<ptrdiff_t>(counts.size()));
+  jit::add_fuel(f);
+  std::vector<jit::InstId> second(f.block(f.entry()).insts);
+  second.resize(counts.size());
+  std::vector<jit::InstId> all(counts);
+  all.insert(all.end(), body.begin(), body.end() - 1);
+  all.insert(all.end(), second.begin(), second.end());
+  all.push_back(body.back());
+  f.block(f.entry()).insts.assign(all.begin(), all.end());
+  jit::store_to_load_forwarding(f, false);
+  jit::merge_fuel(f);
+  EXPECT_EQ(count_of(jit::to_text(f), "trap_if"), 2u) << jit::to_text(f);
 }
 
 TEST(Fuel, what_is_placed_passes_the_verifier_and_reads_back) {

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "jit/analysis/liveness.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "tests/support/baseline_module.h"
 #include "tests/support/opt_harness.h"
 

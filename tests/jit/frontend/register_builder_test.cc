@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/interpret.h"
 #include "jit/frontend/verify.h"
 #include "jit/ir/print.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/verify.h"
 #include "tests/support/random_ir.h"
 

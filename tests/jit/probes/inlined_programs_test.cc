@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "jit/compile/compile.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/verify.h"
 #include "jit/probes/plan_sites.h"
 #include "tests/support/code_machine.h"

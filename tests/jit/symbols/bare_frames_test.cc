@@ -11,6 +11,7 @@
 #include "jit/symbols/native_tools.h"
 #include "jit/x64/code_buffer.h"
 #include "tests/support/golden.h"
+#include "tests/support/ir_programs.h"
 #include "tests/support/opt_harness.h"
 
 namespace uptier::test::bare_frames_test {
@@ -219,23 +220,7 @@ b0(v0: i64, v1: i64):
   v2 = mul.i64 v1, v1
   return v2
 }
-func @fib(i64) -> i64 {
-b0(v0: i64):
-  v1 = const.i64 2
-  v2 = lt_s.i64 v0, v1
-  branch v2, b1, b2
-b1:
-  return v0
-b2:
-  v3 = const.i64 1
-  v4 = sub.i64 v0, v3
-  v5 = call @fib(v4)
-  v6 = sub.i64 v0, v1
-  v7 = call @fib(v6)
-  v8 = add.i64 v5, v7
-  return v8
-}
-func @joined(i64, i64, i64) -> i64 {
+)" UPTIER_TEST_FIB R"(func @joined(i64, i64, i64) -> i64 {
 b0(v0: i64, v1: i64, v2: i64):
   branch v0, b1, b2(v2)
 b1:

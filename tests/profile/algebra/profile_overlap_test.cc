@@ -94,6 +94,9 @@ TEST(ProfileOverlap, profiles_of_other_options_are_compared_on_common_ground) {
   EXPECT_FALSE(report.methods[0].mismatched);
   EXPECT_DOUBLE_EQ(report.methods[0].value, 1);
   for (const KindOverlap& k : report.kinds) {
+    EXPECT_EQ(k.in_a, k.kind != SlotKind::kLoop) << "only b was asked for loops";
+    EXPECT_EQ(k.in_b, k.kind != SlotKind::kEdge);
+    EXPECT_EQ(k.comparable(), k.kind == SlotKind::kBlock || k.kind == SlotKind::kCallTarget);
     EXPECT_LE(k.overlap.value, 1);
     EXPECT_LE(k.overlap.mismatched_a + k.overlap.only_a, 1);
     EXPECT_LE(k.overlap.mismatched_b + k.overlap.only_b, 1);

@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "uptier/profile.h"
+
 namespace uptier::profile::loop_nest_test {
 namespace {
 
@@ -53,6 +55,98 @@ TEST(LoopNest, who_is_known_better_moves_less) {
   settle_nest(loops, 0);
   expect_lawful(loops);
   EXPECT_NEAR(loops[1].cycles.total, 1400, 1);
+}
+
+// Words of loops as a profile has them, of executions that took from `each` on.
+MethodProfile timed_loops(std::mt19937_64& random, uint32_t loops, uint64_t each) {
+  MethodProfile m;
+  for (SiteId site = 1; site <= loops; ++site) m.schema.add(SlotKind::kLoop, site);
+  m.counts.resize(m.schema.words());
+  for (const Slot& slot : m.schema.slots) {
+    uint64_t* w = &m.counts[slot.word];
+    const uint64_t timed = 1 + random() % 50;
+    w[slot_word::kLoopTimed] = timed;
+    w[slot_word::kLoopEntries] = timed * (1 + random() % 4);
+    w[slot_word::kLoopTimedIterations] = timed * 5;
+    w[slot_word::kLoopIterations] = w[slot_word::kLoopEntries] * 5;
+    for (uint64_t n = 0; n < timed; ++n) {
+      const uint64_t cycles = each + random() % 1000;
+      w[slot_word::kLoopCycles] += cycles;
+      w[slot_word::kLoopSquares] += cycles * cycles;
+    }
+    w[slot_word::kLoopExclusiveCycles] = w[slot_word::kLoopCycles];
+  }
+  m.weigh(1 + random() % 9);
+  m.calls = m.sampled_calls = 100;
+  return m;
+}
+
+// Profiles that leave the process say the settled numbers, and so do their sums.
+TEST(LoopNest, words_of_a_profile_obey_the_law_and_so_does_a_merge) {
+  std::mt19937_64 random(3);
+  const std::vector<LoopPlace> places = {{1, kOut}, {2, 0}, {3, 0}, {4, 2}};
+  const auto expect_lawful_words = [](const MethodProfile& m) {
+    const auto cycles = [&](SiteId site) { return m.loop_cycles(site)->total; };
+    EXPECT_LE(cycles(2) + cycles(3), cycles(1) * (1 + 1e-12));
+    EXPECT_LE(cycles(4), cycles(3));
+    const auto word = [&](SiteId site, uint32_t w) {
+      return m.estimates[m.schema.find(SlotKind::kLoop, site)->word + w];
+    };
+    for (SiteId site = 1; site <= 4; ++site) {
+      EXPECT_EQ(word(site, slot_word::kLoopTimed), word(site, slot_word::kLoopEntries));
+    }
+    EXPECT_EQ(word(1, slot_word::kLoopExclusiveCycles), word(1, slot_word::kLoopCycles) -
+                                                            word(2, slot_word::kLoopCycles) -
+                                                            word(3, slot_word::kLoopCycles));
+    EXPECT_TRUE(m.check().ok());
+  };
+  size_t moved = 0;
+  for (int round = 0; round < 300; ++round) {
+    Profile sum;
+    for (int part = 0; part < 3; ++part) {
+      MethodProfile m = timed_loops(random, 4, 1 + random() % 2000);
+      std::vector<NestedLoop> expected;
+      for (const LoopPlace& p : places) {
+        const Slot* slot = m.schema.find(SlotKind::kLoop, p.site);
+        expected.push_back(
+            {*m.loop_cycles(p.site), static_cast<double>(m.estimates[slot->word]), p.within});
+      }
+      const std::vector<NestedLoop> measured = expected;
+      settle_nest(expected);
+      settle_loops(m, places);
+      for (size_t i = 0; i < places.size(); ++i) {
+        const Estimate e = *m.loop_cycles(places[i].site);
+        EXPECT_NEAR(e.total, expected[i].cycles.total, 1);
+        moved += expected[i].cycles != measured[i].cycles ? 1 : 0;
+        EXPECT_GE(e.high, expected[i].cycles.total);
+      }
+      expect_lawful_words(m);
+      const MethodProfile once = m;
+      settle_loops(m, places);
+      EXPECT_EQ(m.loop_cycles(2), once.loop_cycles(2)) << "settled stays settled";
+      Profile one;
+      one.methods.emplace(m.key, std::move(m));
+      merge(sum, one);
+    }
+    expect_lawful_words(sum.methods.begin()->second);
+  }
+  EXPECT_GT(moved, 300u);
+}
+
+// A loop that is moved is not known better for it.
+TEST(LoopNest, intervals_of_words_hold_what_was_measured) {
+  std::mt19937_64 random(5);
+  MethodProfile m = timed_loops(random, 2, 1000);
+  for (uint32_t w : {slot_word::kLoopEntries, slot_word::kLoopTimed}) {
+    EXPECT_GT(m.counts[w], 0u);
+  }
+  m.estimates[slot_word::kLoopCycles] /= 2;  // the outer one took less than the inner one
+  m.estimates[m.schema.slots[1].word + slot_word::kLoopEntries] *= 4;
+  const Estimate before = *m.loop_cycles(2);
+  settle_loops(m, std::vector<LoopPlace>{{1, kOut}, {2, 0}});
+  const Estimate after = *m.loop_cycles(2);
+  ASSERT_LT(after.total, before.total);
+  EXPECT_GE(after.high - after.low, before.high - before.low);
 }
 
 TEST(LoopNest, any_nest_is_settled_and_stays_so) {

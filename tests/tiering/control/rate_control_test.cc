@@ -89,9 +89,10 @@ struct Rates {
   sampler::FastSampling fast{this, kMethods, schedule};
   MethodTable methods;
   Threads threads{options.log_records};
-  Observer observer{options, live, schedule.ladder, nullptr, nullptr};
-  Reclaimer reclaimer;
-  Requests requests{8, methods};
+  Events events;
+  Observer observer{options, live, schedule.ladder, nullptr, nullptr, events};
+  Reclaimer reclaimer{events};
+  Requests requests{8, methods, events};
   RateControl control{
       {options, live, schedule, counting, fast, methods, threads, observer, reclaimer, requests}};
 };

@@ -46,7 +46,8 @@ struct Sampled {
   Method m{MethodId(0), 1, host, {}};
   Options options, live = options;
   sampler::Ladder ladder;
-  Observer observer{options, live, ladder, nullptr, nullptr};
+  Events events;
+  Observer observer{options, live, ladder, nullptr, nullptr, events};
   Stream& stream = m.flushed.own().streams[1];
 };
 
@@ -165,7 +166,8 @@ b0(v0: ref, v1: i32):
   Host host;
   Method m(MethodId(0), 1, host, {});
   sampler::Ladder ladder;
-  Observer observer(options, options, ladder, nullptr, nullptr);
+  Events events;
+  Observer observer(options, options, ladder, nullptr, nullptr, events);
   observer.directory.set_method_at([](uint64_t stub) {
     return MethodKey{1, static_cast<uint32_t>(stub)};
   });

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "tests/support/runtime_host.h"
 
 namespace uptier::test::deopt_inlined_test {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "tests/support/random_ir.h"
 #include "tests/support/runtime_host.h"
 

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "tests/support/runtime_host.h"
 
 namespace uptier::test::deopt_runtime_test {

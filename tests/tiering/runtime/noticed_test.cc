@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/support/workshop.h"
+#include "uptier/profile_file.h"
 
 namespace uptier::test::noticed_test {
 namespace {
@@ -271,6 +272,18 @@ TEST(Noticed, reports_of_optimized_code_say_that_they_are_behind) {
   EXPECT_FALSE(row_of(*w.runtime, never).behind);
   EXPECT_NE(w.runtime->report().text().find("fall behind: optimized code counts nothing"),
             std::string::npos);
+  // So does what leaves the process: profiles, and files of them.
+  const Profile profile = w.runtime->profile();
+  const std::vector<std::byte> bytes = profile_to_file(profile, {});
+  Result<ProfileFile> file = profile_from_file(bytes);
+  ASSERT_TRUE(file.ok());
+  for (const Profile* p : {&profile, &file->profile}) {
+    for (MethodId m : {outer, leaf, never}) {
+      const MethodProfile* seen = p->find(row_of(*w.runtime, m).key);
+      ASSERT_NE(seen, nullptr);
+      EXPECT_EQ(seen->behind, m != never);
+    }
+  }
 }
 
 // No file grows meanwhile, as on a full disk.

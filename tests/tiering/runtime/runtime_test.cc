@@ -7,7 +7,7 @@
 #include <atomic>
 #include <thread>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "tests/support/runtime_host.h"
 
 namespace uptier::test::runtime_test {

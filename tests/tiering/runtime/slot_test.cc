@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "tests/support/runtime_host.h"
 #include "uptier/runtime.h"
 

@@ -73,7 +73,8 @@ class GoneHostsTest : public testing::Test {
   WaitedMutex mutex_;
   MethodTable methods_;
   Places places_{methods_};
-  Reclaimer reclaimer_;
+  Events events_;
+  Reclaimer reclaimer_{events_};
   GoneHosts hosts_{mutex_, methods_, places_, reclaimer_};
 };
 

@@ -63,7 +63,8 @@ class ReclaimTest : public testing::Test {
   std::unique_ptr<jit::CodeSpace> space_;
   std::vector<std::unique_ptr<Version>> versions_;
   std::vector<std::unique_ptr<AttachedThread>> threads_;
-  Reclaimer reclaimer_;
+  Events events_;
+  Reclaimer reclaimer_{events_};
   uint32_t numbers_ = 0;
 };
 
