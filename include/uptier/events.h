@@ -1,31 +1,32 @@
-// events.h: what a runtime does, record by record, for programs that subscribe to it.
+// events.h: the events of a runtime, record by record, for programs that subscribe to them.
 //
 //   state changes --numbered under the runtime's lock--> queue --------+
 //                                                                      +--> drainer --> subscribers
 //   a guest thread enters or leaves code ----> that thread's own ring -+
 //
 // Order. Every change of the runtime's state gets a number, from 1 and without gaps, under the lock
-// that guards the state. Each subscriber receives these records in the order of their numbers. Guest
-// threads take no lock, so their records (kEntered, kLeft) carry the last number that the thread had
-// seen and a count of the thread's own. They are delivered after the record with that number, and
-// those of one thread in their order. Between threads nothing is promised.
+// that guards the state. Each subscriber receives these records in the order of their numbers.
+// Guest threads take no lock, so their records (kEntered, kLeft) carry the last number that the
+// thread had seen and a count of the thread's own. They are delivered after the record with that
+// number, and those of one thread in their order. Between threads nothing is promised.
 //
 // Threads. One thread at a time delivers, and it holds no lock of the library while it does: the
 // runtime's worker; or the thread that calls Runtime::flush or destroys the runtime. With
-// Options::workers = 0 it is the thread that changed the state, after it has released the lock; what
-// a guest thread's ring holds waits for the next change, flush or detach. A thread that finds another
-// one delivering leaves its records to that one. After Runtime::flush returns, all that happened
-// before it was called has been delivered. The runtime's destructor delivers the rest, of which
-// kEnded is the last record, before it returns.
+// Options::workers = 0 it is the thread that changed the state, after it has released the lock;
+// records in a guest thread's ring wait for the next change, flush or detach. A thread that finds
+// another one delivering leaves its records to that one. After Runtime::flush returns, all events
+// before its call have been delivered. The runtime's destructor delivers the rest before it
+// returns; kEnded is the last record.
 //
-// Losses. At most 16,384 numbered records wait to be delivered, and 256 in each thread's ring. What
-// does not fit is counted by one kLost record in its place; a ring that was full takes nothing until
-// it has been emptied. Decisions (kDecided) are never lost, unless memory itself is refused.
+// Losses. At most 16,384 numbered records wait to be delivered, and 256 in each thread's ring. If
+// records do not fit, one kLost record in their place counts them; a ring that was full takes no
+// more until it has been emptied. Decisions (kDecided) are never lost, unless memory itself is
+// refused.
 //
-// Cost. Compiled code and its fast paths do nothing for events. Without subscribers a change of state
-// costs an increment, and leaving code a load. With one, each record costs the thread that makes it
-// well under a microsecond, and a ring of 32 KiB for each attached thread if kEntered or kLeft is
-// wanted.
+// Cost. Compiled code and its fast paths do nothing for events. Without subscribers a change of
+// state costs an increment, and leaving code a load. With one, each record costs the thread that
+// makes it well under a microsecond, and a ring of 32 KiB for each attached thread if kEntered or
+// kLeft is wanted.
 #pragma once
 
 #include <cstddef>
@@ -46,10 +47,10 @@ enum class EventKind : uint8_t {
   kDescribed,  // the host described a method, in `duration_ns`
   kCompiled,   // a version was made, in `duration_ns`; it is not in service yet
   kFailed,     // no version was made; text: why. Asking again would fail again
-  kRefused,    // likewise, but for want of room or memory: it may be had later
+  kRefused,    // likewise, but because of too little room or memory: it may work later
   kDropped,    // a request to compile did not fit into the queue
   kInstalled,  // a version came into service
-  kFirstCall,  // code was made for a first call; count: which of all first calls it was, from 1
+  kFirstCall,  // code was made for a first call; count: its number among all first calls, from 1
   kEntered,    // a frame went on in `version` at `loop` (on-stack replacement), from other_version
   kLeft,       // a frame left `version` at a guard (deoptimization); text: why; count: the exit
   kRetired,    // a version went out of service; frames may still run it
@@ -60,7 +61,7 @@ enum class EventKind : uint8_t {
   kDecided,    // the policy decided, or something was noticed; see `decision`
   kSaved,      // the profile file was written, in `duration_ns`; text: the error, or empty
   kWorkerPaused,   // the worker has nothing to do
-  kWorkerResumed,  // it was woken, or looks by itself what there is to do
+  kWorkerResumed,  // it was woken, or checks by itself for work
   kEnded,          // the runtime ends: the last record
 };
 inline constexpr size_t kEventKinds = 23;
@@ -76,25 +77,25 @@ constexpr EventKinds kinds_of(EventKind k, More... more) {
 }
 inline constexpr EventKinds kAllEvents = (EventKinds{1} << kEventKinds) - 1;
 
-// One record. Members that EventKind does not name for the kind are as initialized here, but for
-// `sequence` and `at_ns`, which every record has.
+// One record. Every record has `sequence` and `at_ns`. Other members that EventKind does not name
+// for the kind keep the initial values below.
 struct Event {
   EventKind kind = EventKind::kLost;
   Tier tier = Tier::kHost;     // with `version`: quality,
   Copy copy = Copy::kPlain;    // instrumentation,
   LoopId loop = {};            // and the loop where frames enter; none: at the start
-  MethodId method = {};        // none where it is about no method
+  MethodId method = {};        // none if the event is not about a method
   uint32_t thread = 0;         // number of the attachment (Runtime::thread_number); 0: none
   uint32_t native_thread = 0;  // the kernel number of the thread where it happened (gettid)
   uint64_t sequence = 0;  // number of the change; kEntered, kLeft: the last the thread had seen
-  uint64_t thread_sequence = 0;  // kEntered, kLeft: which of the thread's it is, from 1; else 0
+  uint64_t thread_sequence = 0;  // kEntered, kLeft: its number among the thread's, from 1; else 0
   uint64_t at_ns = 0;            // when it happened or ended: CLOCK_MONOTONIC, nanoseconds
   uint64_t duration_ns = 0;      // how long it took; kInstalled: to compile the version
   uint64_t version = 0;        // serial number of a version, unique in the runtime's life; 0: none
   uint64_t other_version = 0;  // where a frame came from or went to; 0: not known, or the host
   uint64_t bytes = 0;          // size of a version's code
   uint64_t count = 0;          // as the kind says; kCompiled, kInstalled: bodies that were inlined
-  // Both are the runtime's, and good until the callback returns.
+  // Both belong to the runtime, and are valid until the callback returns.
   std::string_view text = {};
   const DecisionRecord* decision = nullptr;
 };

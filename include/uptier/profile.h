@@ -203,8 +203,9 @@ struct MethodProfile {
   uint64_t weight_squares = 0;
   uint64_t interval = 0;  // mean calls between sampled ones; 0 is unknown or mixed
   uint64_t time = 0;      // Unix time of the latest run in it; 0 is unknown
-  // Whether it ran in optimized code that does not count, in at least one of the runs: calls and
-  // estimates may then be too low, nobody knows by how much. Profiles of traces do not say it.
+  // True if the method ran in optimized code that does not count, in at least one of the runs.
+  // Calls and estimates may then be too low by an unknown amount. Profiles made from traces do not
+  // have it.
   bool behind = false;
 
   // Returns how often a site was seen (call targets: `other` and the table; loops: entries);
@@ -376,8 +377,8 @@ struct MergeReport {
 // If the code differs, each code is summed separately: the code of the latest run is in `methods`,
 // all other code is in `other_code`, in whatever order profiles are merged. A reader that knows the
 // code takes the profile with its hash. Malformed methods (see check) are dropped. Different
-// intervals become 0; of different names and times the greater is kept. The sum is behind if one of
-// the sides is.
+// intervals become 0; of different names and times the greater is kept. The sum is marked `behind`
+// if one of the sides is.
 //
 // Blocks and sites of inlined bodies are united; the numbers of blocks are summed, the numbers of
 // sites as for a method. If the code differs, the body with the greater hashes is kept, as for
@@ -431,8 +432,8 @@ struct Overlap {
 struct KindOverlap {
   SlotKind kind;
   Overlap overlap;  // A and B are the sums over this kind
-  // Whether a side has any site of the kind. A side without any was not asked for it (other
-  // options); `overlap` then says nothing.
+  // True if the side has a site of the kind. If not, it was not observed (other options), and
+  // `overlap` has no meaning.
   bool in_a = false;
   bool in_b = false;
 

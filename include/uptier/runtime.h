@@ -449,10 +449,10 @@ class Runtime {
   // Thread: any.
   virtual std::vector<LoopExecution> loop_executions() const { return {}; }
 
-  // Has `who` receive what this runtime does from now on, record by record: events.h has the kinds,
-  // their order, the threads that call it, and what it costs. Returns the number of the last record
-  // that it does not receive; report() tells of what was before. `who` is not owned, and lives until
-  // it is unsubscribed or the runtime has been destroyed.
+  // Makes `who` receive the events of this runtime from now on: events.h has the kinds, their
+  // order, the threads that call it, and the cost. Returns the number of the last record that it
+  // does not receive; report() includes earlier events. `who` is not owned, and must live until it
+  // is unsubscribed or the runtime has been destroyed.
   //
   //   kinds   the kinds that it wants (kinds_of); kLost comes to every subscriber whose records it
   //           counts
@@ -463,11 +463,11 @@ class Runtime {
     (void)who, (void)kinds;
     return Error{ErrorCode::kUnsupported, "subscribe: this runtime tells of no events"};
   }
-  // Ends that. When it returns, `who` is not being called on another thread and will not be called
-  // again; what happened before has been delivered. So the caller must not hold a lock that a
-  // subscriber waits for. A subscriber may unsubscribe itself, or others, while it is being called:
-  // then what has not been delivered is dropped.
-  // Thread: any. Errors: kNotFound when it is not subscribed.
+  // Ends the subscription. When it returns, `who` is not being called on another thread and will
+  // not be called again; earlier events have been delivered. So the caller must not hold a lock
+  // that a subscriber waits for. A subscriber may unsubscribe itself, or others, while it is being
+  // called: then records that have not been delivered are dropped. Thread: any. Errors: kNotFound
+  // when it is not subscribed.
   virtual Status unsubscribe(EventSubscriber& who) {
     (void)who;
     return Error{ErrorCode::kNotFound, "unsubscribe: this runtime tells of no events"};

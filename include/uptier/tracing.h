@@ -128,7 +128,7 @@ typedef struct uptier_trace_record {
   uint64_t thread;                   // where: the kernel's number of the thread (gettid); 0: here
 } uptier_trace_record;
 
-// When and where something happened that is told later, or on another thread.
+// The time and the thread of an event that is reported later, or by another thread.
 typedef struct uptier_trace_when {
   size_t size;
   uint64_t at_ns;   // as in uptier_trace_record
@@ -214,7 +214,7 @@ typedef struct uptier_trace_api {
   // Writes a line to the log of uptier_trace_init.
   void (*say)(const char* line);
 
-  // The same as notify, begin and end for what happened at another time or on another thread. Tools
+  // The same as notify, begin and end, for an event at another time or on another thread. Tools
   // show it there. `when` may be NULL.
   void (*notify_at)(uptier_trace_stream* stream, uptier_trace_type type, uptier_trace_event* parent,
                     uptier_trace_event* event, const void* user_data,

@@ -47,7 +47,7 @@ RULES = [
     ("anew", r"\banew\b", ["It is laid out anew."]),
     ("behind",
      r"(?<!fall )(?<!falls )(?<!fell )(?<!lag )(?<!lags )(?<!left )(?<!stay )(?<!stays )(?<!hide )"
-     r"(?<!hides )(?<!hidden )\b[Bb]ehind\b(?! (?:an?|one|the|that|its)(?: \w+)? interface)",
+     r"(?<!hides )(?<!hidden )(?<![`:])\b[Bb]ehind\b(?!:)(?! (?:an?|one|the|that|its)(?: \w+)? interface)",
      ["Guards behind it leave.", "Damaged traces are read behind the damage."]),
     ("but for", r"\bbut for\b", ["Nothing moves but for the stub."]),
     ("that of", r"(?<!so )(?<!such )(?<!Note )\b[Tt]hat of\b|" + START + r"Those of\b",
