@@ -56,8 +56,6 @@ uint32_t surround(std::vector<uint8_t>& out, const ModuleInfo& module, bool has_
 
 }  // namespace
 
-void FreeRules::operator()(Rules* rules) const noexcept { delete rules; }
-
 BodyValidator::BodyValidator(std::unique_ptr<Rules, FreeRules> rules) : rules_(std::move(rules)) {}
 
 BodyValidator::BodyValidator(const ModuleInfo& module)
