@@ -10,7 +10,7 @@
 // has put it.
 //
 // The probe uses what the branch uses behind it, so frames are alike with it and without; a plan may
-// come late. Copies that do not count read through it (baseline/selector.cc).
+// come late. Copies that do not count read through it (baseline/baseline_compiler.cc).
 //
 //   Thread: none of its own. Cost: near linear.
 #pragma once
