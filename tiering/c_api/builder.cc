@@ -2,6 +2,7 @@
 #include "tiering/c_api/builder.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "jit/frontend/op_call.h"
 #include "profile/base/wall.h"
@@ -36,6 +37,7 @@ bool uptier_builder::enter_inst(uptier_builder* b, const char* what) {
 }
 
 bool uptier_builder::refuse(std::string_view why) {
+  assert(what != nullptr);  // enter() has named the call
   error = Error{ErrorCode::kInvalidArgument, std::string(what) + ": " + std::string(why)};
   return false;
 }
@@ -77,6 +79,7 @@ bool uptier_builder::is_type(uptier_type t) {
 
 bool uptier_builder::is_op(uptier_opcode op, std::initializer_list<Shape> shapes) {
   if (op >= UPTIER_OPCODE_COUNT) return refuse("there is no operation " + std::to_string(op));
+  assert(shapes.size() != 0);
   const OpcodeInfo& row = info(static_cast<Opcode>(op));
   if (std::find(shapes.begin(), shapes.end(), row.shape) != shapes.end()) return true;
   std::string cure = ", which only the library makes";
@@ -101,6 +104,7 @@ bool uptier_builder::address(const uptier_address& at, uint32_t allowed, Address
   if (!has(at.base) || (at.index.id != 0 && !has(at.index))) return false;
   allowed |= UPTIER_MEM_ALIAS_CLASS(kAliasClasses - 1);
   if ((at.flags & ~allowed) != 0) return refuse("a flag that the operation does not have");
+  assert(from_c<Value>(at.base).valid());
   out = {from_c<Value>(at.base), from_c<Value>(at.index), at.offset,
          static_cast<uint8_t>(at.flags)};
   return true;

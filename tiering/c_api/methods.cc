@@ -1,5 +1,8 @@
 // Methods of the C API: the table behind their ids, coming, going, and their addresses.
 #include "profile/base/wall.h"
+
+#include <cassert>
+
 #include "tiering/c_api/builder.h"
 #include "tiering/c_api/c_api.h"
 
@@ -7,6 +10,7 @@ namespace uptier::tiering {
 
 uint64_t CMethod::resume(const HostFrame* f) noexcept {
   auto& m = static_cast<CMethod&>(*f->host);
+  assert(m.resume_ != nullptr && m.id == f->method);
   uptier_host_frame frame{to_c<uptier_method>(f->method),
                           f->pc,
                           static_cast<uptier_guard_reason>(f->reason),
@@ -19,6 +23,7 @@ uint64_t CMethod::resume(const HostFrame* f) noexcept {
 // What the callback throws ends the process, memory that it is refused included: it must not unwind
 // through the compiler, and C may not catch it.
 uptier_status CMethod::call_build(MethodId m, uptier_builder& b, uptier_error& said) noexcept {
+  assert(build_ != nullptr);
   return build_(user_, to_c<uptier_method>(m), &b, &said);
 }
 
@@ -57,12 +62,14 @@ void CMethodTable::add(MethodId id, std::unique_ptr<CMethod>&& m) {
   std::lock_guard lock(mutex_);
   m->id = id;
   uint32_t at = id.index() / kPage;
+  assert(id.valid() && at < owned_pages_.size() && !m->removed);
   if (owned_pages_[at] == nullptr) {
     owned_pages_[at] = std::make_unique<Page>();
     pages_[at].store(owned_pages_[at].get(), std::memory_order_release);  // pairs with find()
   }
   Page& page = *owned_pages_[at];
   Page::Place& place = page.places[id.index() % kPage];
+  assert(place.method == nullptr || place.method.load()->removed);  // the place is free
   place.method.store(m.get(), std::memory_order_release);
   place.number.store(id.number(), std::memory_order_release);
   page.owned[id.index() % kPage] = std::move(m);
@@ -73,11 +80,13 @@ bool CMethodTable::remove(std::span<const uptier_method> ids, std::vector<CMetho
   for (uptier_method id : ids) {
     if (find(id) == nullptr) return false;
   }
+  assert(removed.empty());
   removed.reserve(ids.size());  // from here on nothing is refused
   for (uptier_method id : ids) {
     CMethod* m = find(id);
     if (m == nullptr) continue;  // named twice
     m->removed.store(true, std::memory_order_release);
+    assert(removed.size() < removed.capacity());
     removed.push_back(m);
   }
   return true;

@@ -1,5 +1,7 @@
 #include "tiering/events/event_queue.h"
 
+#include <cassert>
+
 #include "profile/base/wall.h"
 
 namespace uptier::tiering {
@@ -16,6 +18,7 @@ const Event& WaitingEvent::refer() {
 }
 
 void EventQueue::push(const Event& e) noexcept {
+  assert(waiting_.empty() || waiting_.back().event.sequence < e.sequence);  // numbers rise
   bool fits = waiting_.size() < kMost || e.kind == EventKind::kDecided;
   if (fits && unsaid_.count == 0 && finishes([&] { waiting_.emplace_back(e); })) {
     run_open_ = false;
@@ -26,9 +29,11 @@ void EventQueue::push(const Event& e) noexcept {
 
 void EventQueue::lose(const Event& e) noexcept {
   if (run_open_) {
+    assert(!waiting_.empty() && waiting_.back().event.kind == EventKind::kLost);
     ++waiting_.back().event.count;
     return;
   }
+  assert(unsaid_.count == 0 || unsaid_.sequence < e.sequence);
   if (unsaid_.count == 0) unsaid_.sequence = e.sequence;
   unsaid_.at_ns = e.at_ns;
   ++unsaid_.count;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "profile/base/wall.h"
@@ -47,6 +48,7 @@ Event Events::queue_numbered(Event e) noexcept {
   e.native_thread = static_cast<uint32_t>(::gettid());
   const Held lock(mutex_);
   e.sequence = queued_ = sequence_.fetch_add(1, std::memory_order_relaxed) + 1;
+  assert(queued_ > delivered_.load());
   queue_.push(e);
   return e;
 }
@@ -78,6 +80,7 @@ GuestEvents::~GuestEvents() {
 
 void Events::add_thread(GuestEvents& t, uint32_t number) {
   const Held lock(mutex_);
+  assert(t.events_ == nullptr && number != 0);
   OfThread made{&t, nullptr, number, static_cast<uint32_t>(::gettid())};
   if (guests_wanted()) make_ring(made);
   threads_.push_back(std::move(made));
@@ -122,6 +125,7 @@ void Events::deliver_slow() noexcept {
   if (in_subscriber()) return;
   while (pending_.load()) {
     if (delivering_.exchange(true)) return;
+    assert(deliverer_.load(std::memory_order_relaxed) == std::thread::id());
     deliverer_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     while (pending_.exchange(false)) deliver_round();
     deliverer_.store({}, std::memory_order_relaxed);
@@ -138,6 +142,7 @@ void Events::deliver_all() noexcept {
   }
   pending_ = true;  // whoever queued it may not have said so yet
   deliver();
+  assert(!in_subscriber());
   for (uint64_t d = delivered_.load(); d < upto; d = delivered_.load()) delivered_.wait(d);
 }
 
@@ -152,6 +157,7 @@ void Events::deliver_round() noexcept {
     to = subscribers_.begin_round();
     round = take_all();
   });
+  assert(upto >= delivered_.load());
   for (WaitingEvent& e : round) {
     for (Subscribers::Entry* s : to) subscribers_.call(*s, e.refer());
   }

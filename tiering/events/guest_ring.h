@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -45,6 +46,7 @@ class GuestRing {
       lost_.store(1);
       return tail_.load() == head;
     }
+    assert(lost_.load(std::memory_order_relaxed) == 0);  // nothing is taken until the ring is empty
     records_[head % kRecords] = e;
     // seq_cst, here and above, as in drain(): either the drainer sees this record, or this sees that
     // the drainer has emptied the ring.
@@ -59,6 +61,7 @@ class GuestRing {
     uint64_t tail = tail_.load(std::memory_order_relaxed);
     while (true) {
       const uint64_t head = head_.load();
+      assert(tail <= head && head - tail <= kRecords);
       for (; tail != head; tail_.store(++tail)) {
         const Event& e = records_[tail % kRecords];
         if (e.sequence > upto || most-- == 0) return true;
@@ -68,7 +71,8 @@ class GuestRing {
       // Now the owner pushes nothing, and whether the loss comes next can be looked up.
       if (head_.load() != tail) continue;
       if (first_lost_.sequence > upto || most-- == 0) return true;
-      Event lost = first_lost_;  // before the owner may write it again
+      Event lost = first_lost_;                           // before the owner may write it again
+      assert(lost_.load() != 0 && tail == head_.load());  // the owner pushes nothing meanwhile
       lost.count = lost_.exchange(0);
       visit(lost);
     }

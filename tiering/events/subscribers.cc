@@ -1,6 +1,7 @@
 #include "tiering/events/subscribers.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace uptier::tiering {
 namespace {
@@ -48,6 +49,7 @@ std::vector<Subscribers::Entry*> Subscribers::begin_round() {
 
 void Subscribers::call(Entry& to, const Event& e) noexcept {
   if (!wants(to, e)) return;
+  assert(calling_.load() == nullptr);  // one drainer at a time
   calling_.store(&to);
   if (!to.removed) to.who.on_event(e);
   calling_.store(nullptr);

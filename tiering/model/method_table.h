@@ -66,6 +66,7 @@ class MethodTable {
   std::span<const std::unique_ptr<Method>> all() const { return owned_; }
   // Makes room for one more, so that put() is not refused it.
   void make_room() {
+    assert(owned_.size() == size());
     if (owned_.size() == owned_.capacity()) owned_.reserve(2 * owned_.size() + 16);
   }
   // Gives a method the place of its id: a new place at the end, or one whose method nobody can have

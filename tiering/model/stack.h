@@ -15,6 +15,7 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -96,6 +97,7 @@ class ThreadStacks {
   // Calls `look(Words)` for the current stack from `top` up, and for all that is suspended.
   template <typename F>
   void each(uintptr_t top, F look) const {
+    assert(current_->top == 0 && top <= current_->high);
     look(Words{top, current_->high});
     if (suspended_ == 0) return;
     look_suspended(*own_, look);
@@ -106,6 +108,7 @@ class ThreadStacks {
   template <typename F>
   static void look_suspended(const NativeStack& s, F look) {
     if (s.top == 0) return;
+    assert(s.top <= s.high);
     look(Words{s.top, s.high});
     auto from = reinterpret_cast<uintptr_t>(s.registers.data());
     look(Words{from, from + sizeof s.registers});

@@ -1,5 +1,7 @@
 #include "tiering/observe/select_turns.h"
 
+#include <cassert>
+
 namespace uptier::tiering {
 
 jit::SelectTurns turns_at(const MethodProfile& p, SiteId site) {

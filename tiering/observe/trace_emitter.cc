@@ -68,6 +68,7 @@ void TraceEmitter::finish() noexcept {
 }
 
 uint64_t TraceEmitter::announce(Method& m) {
+  assert(m.ordinal != 0 && m.ordinal <= UINT32_MAX);  // it is a half of stream ids
   if (!m.announced) {
     m.announced = emit(
         MethodDetails{handle_of(m), m.info.key.module_key, m.info.key.function_index, m.info.name});

@@ -134,6 +134,7 @@ void ProfileStore::load_segments(const std::function<bool(std::string_view key)>
 
 // The first time that it is asked for.
 void ProfileStore::load(uint64_t module_key) {
+  assert(reader_ != nullptr);
   if (loaded_.contains(module_key)) return;
   const std::string defining = profile::hex(module_key).substr(2) + ";";
   load_segments([&](std::string_view key) { return key.starts_with(defining); }, saved_);
@@ -154,6 +155,7 @@ void ProfileStore::load_others() {
 
 const CallProfile& ProfileStore::calls() {
   if (calls_ != nullptr) return *calls_;
+  assert(reader_ == nullptr || summed_.size() <= reader_->segments().size());
   auto calls = std::make_unique<CallProfile>();
   if (reader_ != nullptr) {
     for (size_t i : summed_) *calls += reader_->calls(reader_->segments()[i]);

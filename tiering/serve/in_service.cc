@@ -371,6 +371,7 @@ void InService::watch_callees(Version& v) {
     if (usable(callee.optimized.load(std::memory_order_relaxed))) {
       late = true;  // it has come meanwhile
     } else {
+      assert(!v.freed);
       callee.stub_callers.own().push_back(&v);
     }
   }

@@ -160,6 +160,7 @@ Reclaimer::Freed Reclaimer::reclaim(std::span<const std::unique_ptr<AttachedThre
       t->end_look();
       if (!looked) return {};
     }
+    assert(std::ranges::is_sorted(limbo_, {}, &Item::epoch));
     for (size_t i = 0; i < limbo_.size(); ++i) {
       bool left_behind = limbo_[i].epoch <= seen;
       bool known = still && is_known(limbo_[i]);
