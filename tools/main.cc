@@ -499,7 +499,7 @@ int main(int argc, char** argv) try {
     return words_error(commands.app, e);
   }
   if (commands.app.get_subcommands().empty()) {
-    return usage_error("a command is missing; there are " + names_of(commands.app) +
+    return usage_error("a command is missing; the commands are " + names_of(commands.app) +
                        "; `uptier --help` explains them");
   }
   return written(commands.code);

@@ -173,7 +173,7 @@ void Match::print() const {
   }
   const auto ull = [](uint64_t n) { return static_cast<unsigned long long>(n); };
   std::printf(
-      "%llu methods kept, %llu matched, %llu dropped; %llu methods of the module are not in the "
+      "%llu methods kept, %llu matched, %llu dropped; %llu of the module are not in the "
       "profile, %llu of the profile not in the module\n",
       ull(kept_), ull(matched_count_), ull(dropped_), ull(unknown_),
       ull(file_.profile.methods.size() - kept_ - matched_count_ - dropped_));

@@ -84,7 +84,7 @@ TEST_F(CliModule, option_behind_it_is_the_programs_and_told_of_where_that_is_a_s
   }
   const RunResult number = tool("run --invoke f deaf.wasm --report");
   EXPECT_EQ(number.code, 2);
-  EXPECT_NE(number.err.find("in front of the module: uptier run [OPTIONS]"), std::string::npos);
+  EXPECT_NE(number.err.find("before the module: uptier run [OPTIONS]"), std::string::npos);
   // Who reads its arguments may mean anything by them.
   write_module("hears.wasm", R"((module
     (import "wasi_snapshot_preview1" "args_get" (func (param i32 i32) (result i32)))
