@@ -85,6 +85,7 @@ struct Room : test::Owners {
                            .observer = observer,
                            .saved = saved,
                            .bodies = bodies,
+                           .events = events,
                            .space = *code.space,
                            .stubs = *code.stubs,
                            .poll_words = poll_words,
