@@ -76,7 +76,7 @@ struct Copies : test::Owners {
   }
   Version& observe_loop(uint32_t loop) {
     Version& v = make(Copy::kInstrumented, LoopId(loop));
-    copies.loops().begin_observing_loop(method(), v);
+    copies.loops().begin_observing(method(), v);
     return v;
   }
   // A frame is at a loop, and says so.
@@ -178,17 +178,17 @@ TEST(CopyControl, nothing_is_observed_of_optimized_code_where_that_is_not_wanted
   tier.tier = TierMode::kOptimized;
   for (const Options& o : {fixed, exact, all, off, tier}) {
     Copies c(o);
-    EXPECT_FALSE(c.copies.loops().observes_copies(c.method()));
+    EXPECT_FALSE(c.copies.rules().may_observe(c.method()));
   }
   Copies c;
-  EXPECT_TRUE(c.copies.loops().observes_copies(c.method()));
+  EXPECT_TRUE(c.copies.rules().may_observe(c.method()));
   c.method().shape.own().block_weights.clear();
-  EXPECT_FALSE(c.copies.loops().observes_copies(c.method()));
+  EXPECT_FALSE(c.copies.rules().may_observe(c.method()));
   MethodInfo own;
   own.own_code = true;
   Method hosts(MethodId(1), 9, c.host, own);
   hosts.shape.own().block_weights.assign(3, 1);
-  EXPECT_FALSE(c.copies.loops().observes_copies(hosts));
+  EXPECT_FALSE(c.copies.rules().may_observe(hosts));
 }
 
 TEST(CopyControl, copies_are_numbered_and_none_has_fewer_words_than_one_before) {

@@ -3,6 +3,8 @@
 #include "tiering/control/eviction.h"
 
 #include "tests/support/owners.h"
+#include "tiering/compile/kept_bodies.h"
+#include "tiering/compile/method_compiler.h"
 
 namespace uptier::tiering::eviction_test {
 namespace {
