@@ -8,8 +8,8 @@
 
 #include "profile/base/numbers.h"
 #include "profile/base/wall.h"
-#include "profile/formats/lexer.h"
 #include "profile/data/schema.h"
+#include "profile/formats/lexer.h"
 
 namespace uptier {
 namespace {
@@ -182,7 +182,7 @@ class Parser {
     if (!added) fail(at, "a site stands twice");
   }
 
-  // The words of a slot: names where there are several, and behind a sum its estimate.
+  // The words of a slot: names where there are several, and after a sum its estimate.
   void words(SlotKind kind, Line& line) {
     const std::span<const Word> words = profile::words_of(kind);
     line.counts.resize(words.size());
@@ -203,7 +203,7 @@ class Parser {
     *word = static_cast<uint64_t>(value);
   }
 
-  // A number behind ~, or what it is without.
+  // A number after ~, or what it is without.
   Wide estimate(Wide count, Wide min, Wide max) {
     if (token_.quoted || !token_.text.starts_with('~')) return count;
     const Position at = token_.at;

@@ -2,10 +2,10 @@
 
 #include "profile/base/checksum.h"
 #include "profile/base/numbers.h"
-#include "profile/formats/tsv_rows.h"
 #include "profile/data/inlined.h"
 #include "profile/data/schema.h"
 #include "profile/data/text.h"
+#include "profile/formats/tsv_rows.h"
 
 namespace uptier::profile {
 
@@ -31,7 +31,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// A row behind the columns that are the same for a whole method.
+// A row after the columns that are the same for a whole method.
 struct Row {
   std::string_view kind;
   uint64_t site = 0;
