@@ -47,7 +47,7 @@ class Args {
   const uint64_t* words_;
 };
 
-// Whether a call that a signal has cut short is to be made again: not where the guest is to end
+// Returns whether a call that a signal has cut short is to be made again: not where the guest is to end
 // (Runtime::interrupt), which it does when the handler returns, whatever that says.
 inline bool tries_again(int error) { return error == EINTR && !interrupted(); }
 

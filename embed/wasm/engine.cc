@@ -103,7 +103,7 @@ void Engine::forget_methods(std::span<const MethodId> methods) {
 
 namespace {
 
-// Whether a method without code has none because memory for it was refused. Then there may have been
+// Returns whether a method without code has none because memory for it was refused. Then there may have been
 // none for saying so, either.
 bool says_no_memory(const std::string& why) {
   return why.empty() || why.ends_with("memory is refused") || why.ends_with("out of memory");

@@ -54,7 +54,7 @@ class CountedLoopFinder {
     }
   }
 
-  // Whether a value is a variable that grows, or what it becomes.
+  // Returns whether a value is a variable that grows, or what it becomes.
   bool varies(Value v) {
     auto params = f_.params(header_);
     auto next = f_.list(f_.edges[found_.back].args);

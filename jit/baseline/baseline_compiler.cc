@@ -83,7 +83,7 @@ void BaselineCompiler::describe_values(const Liveness& live) {
   }
 }
 
-// Whether the code of this compiler reads an instruction's operands. It does not for frame states, nor
+// Returns whether the code of this compiler reads an instruction's operands. It does not for frame states, nor
 // for probes that the plan leaves out.
 bool BaselineCompiler::reads_operands(const Inst& i) const {
   if (i.op == Opcode::kFrameState || i.op == Opcode::kLoopHeader) return false;
@@ -170,7 +170,7 @@ bool BaselineCompiler::skip_dead(const Inst& i) {
   return true;
 }
 
-// Whether this copy leaves out a probe. Such a probe may stand between a comparison and its branch.
+// Returns whether this copy leaves out a probe. Such a probe may stand between a comparison and its branch.
 bool BaselineCompiler::counts_nothing(const Inst& i) const {
   return counts_turns(i) && planned_site(f_, probes_, i) == nullptr;
 }

@@ -96,7 +96,7 @@ class BaselineCompiler {
     return l;
   }
   bool has_moves(const Edge& e) const { return a_.needs_moves(f_.list(e.args), f_.params(e.to)); }
-  // Whether an edge needs instructions of its own: moves, counters or probes.
+  // Returns whether an edge needs instructions of its own: moves, counters or probes.
   bool has_code(const Edge& e) const {
     return has_moves(e) || flow_.along(e) != ProbePlan::kNone || loops_.crosses(current_, e.to) ||
            crosses_held(e);

@@ -18,7 +18,7 @@ class LoopProbes {
   LoopProbes(const Function& f, const ProbePlan* plan, TargetAssembler& a);
 
   bool any() const { return forest_.has_value(); }
-  // Whether an edge enters or leaves a loop that is observed.
+  // Returns whether an edge enters or leaves a loop that is observed.
   bool crosses(Block from, Block to) const;
   void cross(Block from, Block to);
   void enter_function() { enter(function_loop()); }

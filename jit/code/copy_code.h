@@ -1,13 +1,13 @@
 // copy_code: the same code in another place.
 //
-// Bytes and tables are the same but for the fields that depend on the place (PlaceField). With each
+// Bytes and tables are the same except the fields that depend on the place (PlaceField). With each
 // part moved by `d`, a field of it is
 //
 //   to something outside of the body   d less than before
 //   to a poll word                     d less, and as much more as the words have moved
 //   to the other part                  d less, and as much more as that part has moved
 //
-// so nothing is decided or compiled anew, the code needs nobody who describes it, and the copy does
+// so nothing is decided or compiled again, the code needs nobody who describes it, and the copy does
 // what the code does, at the same offsets. Where a part begins in a line of the caches is the same.
 #pragma once
 

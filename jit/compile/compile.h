@@ -36,7 +36,7 @@ struct OptimizeRequest {
   // arguments and the address of the slots of the loop's frame state.
   bool from_host = false;
   // An instrumented copy counts every block that the passes leave, in MethodState::optimized_slab:
-  // the method's own where `probes` says, those of inlined bodies behind them, in the words that
+  // the method's own where `probes` says, those of inlined bodies after them, in the words that
   // CodeTables::inlined_counts says, and what `inlined_sites` asks for in those that
   // CodeTables::inlined_probes says. There are no checks in it: a call that is sampled counts to its
   // end, its loops included.

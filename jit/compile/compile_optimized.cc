@@ -91,7 +91,7 @@ Error given_up(const CompileInput& in) {
   return Error{ErrorCode::kUnsupported, in.function.name + ": the compilation was given up"};
 }
 
-// Whether a block is worth looking at that a profile has never seen.
+// Returns whether a block is worth looking at that a profile has never seen.
 bool may_prune(const OptimizeRequest& r) {
   return r.uncommon_traps && r.copy == Copy::kPlain &&
          std::find(r.block_counts.begin(), r.block_counts.end(), 0u) != r.block_counts.end();

@@ -4,7 +4,7 @@
 //
 // One unit is a call of a described body or an arrival at one of its loop headers. These are
 // operations like any others, so whatever compiles them, inlines them, unrolls them or leaves them in
-// the middle must keep their effect, and the number is the same in every tier. They come behind
+// the middle must keep their effect, and the number is the same in every tier. They come after
 // loop_header, where frames change between codes: the code that goes on counts the arrival.
 //
 // The word is the thread's (sampler/fuel.h). An access to it has the flag kMemFuel, an alias class of
@@ -16,7 +16,7 @@
 
 namespace uptier::jit {
 
-// Whether a load or store is one that add_fuel() has placed.
+// Returns whether a load or store is one that add_fuel() has placed.
 bool is_fuel_access(const Function& f, const Inst& i);
 
 // `f` as it was built, without probes beside those of blocks.

@@ -65,7 +65,7 @@ bool is_header(const Function& f, Block b) {
   return f.inst(f.block(b).insts.front()).op == Opcode::kLoopHeader;
 }
 
-// Puts `exit` in front of a block's instructions, behind a loop_header.
+// Puts `exit` in front of a block's instructions, after a loop_header.
 void put_first(Function& f, Block b, const std::vector<InstId>& exit) {
   auto& insts = f.block(b).insts;
   insts.insert(insts.begin() + (is_header(f, b) ? 1 : 0), exit.begin(), exit.end());

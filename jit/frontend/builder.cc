@@ -110,7 +110,7 @@ void FunctionBuilder::Impl::begin_plain() {
   memory = append({.op = Opcode::kFrameMemory, .type = Type::kRef});
 }
 
-// What is declared later carries a value from some blocks to the one behind them.
+// What is declared later carries a value from some blocks to the one after them.
 void FunctionBuilder::Impl::declare_place() {
   bool in_entry = current == f.entry();
   places.push_back(in_entry ? memory_bytes : kNoPlace);

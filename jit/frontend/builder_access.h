@@ -17,7 +17,7 @@ struct BuilderAccess {
   // live for more blocks than `short_life` are put into memory.
   static FunctionBuilder begin_plain(const Signature& s, std::string_view name,
                                      uint32_t short_life = 64);
-  // Whether a build failed because it would have taken too much, which the plain form does not.
+  // Returns whether a build failed because it would have taken too much, which the plain form does not.
   static bool too_much(const FunctionBuilder& b);
 
   // Ends the build: resolves variables, drops unreachable blocks and needless block parameters,

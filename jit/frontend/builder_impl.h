@@ -47,7 +47,7 @@ struct FunctionBuilder::Impl : SsaConstruction {
   bool in_memory(Variable x) const { return plain && places[x.index()] != kNoPlace; }
   // Remembers a misuse, unless there was one. Returns false.
   bool refuse(std::string_view what) const;
-  // Whether there was none, and the condition holds; else it is one.
+  // Returns whether there was none, and the condition holds; else it is one.
   bool expect(bool condition, std::string_view what) const {
     return misuse.ok() && (condition || refuse(what));
   }
@@ -59,7 +59,7 @@ struct FunctionBuilder::Impl : SsaConstruction {
   bool has_slow(Variable x) const;
   bool is_type(Type t) const;
   bool is_op(Opcode op, std::initializer_list<Shape> shapes) const;
-  // Whether an instruction may follow here: there is a block that has not ended.
+  // Returns whether an instruction may follow here: there is a block that has not ended.
   bool may_append() const {
     return expect(current.valid(), "the block has ended and no other is current");
   }
@@ -70,7 +70,7 @@ struct FunctionBuilder::Impl : SsaConstruction {
     }
     return misuse.ok();
   }
-  // Whether there may be a jump to it.
+  // Returns whether there may be a jump to it.
   bool is_open(Block b) const { return has(b) && (!blocks[b.index()].sealed || refuse_sealed(b)); }
   bool refuse_sealed(Block b) const;
 

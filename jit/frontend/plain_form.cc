@@ -13,7 +13,7 @@ constexpr uint64_t kSurelyFew = uint64_t{1} << 26;
 // Members that the sets of live values may have: a thousand values live in each of 8,192 blocks.
 constexpr uint64_t kMostMembers = uint64_t{1} << 23;
 
-// Puts long-lived values into memory: a store behind the definition, a load in front of the first
+// Puts long-lived values into memory: a store after the definition, a load in front of the first
 // use in each block. Constants are made again instead.
 class Shortener {
  public:

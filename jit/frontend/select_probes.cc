@@ -213,7 +213,7 @@ void place_select_probes(Function& f, const LoopForest& forest) {
     probe.args = f.make_list({{f.args(f.inst(id))[0]}});
     probe.imm = static_cast<uint64_t>(ProbeKind::kValue);
     InstId made = f.add_inst(probe, Type::kNone);
-    // Behind it, so that a comparison before it stays its neighbour.
+    // After it, so that a comparison before it stays its neighbour.
     auto& insts = f.block(f.value(f.inst(id).result).block).insts;
     insts.insert(std::ranges::find(insts, id) + 1, made);
   }

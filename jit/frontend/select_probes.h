@@ -1,7 +1,7 @@
 // select_probes: probes that measure how well the condition of a selection could be predicted.
 //
 // A selection waits for its condition and for both of its operands, a branch for none of them while
-// it is predicted. Which of the two is better, counts of blocks cannot tell. So behind each
+// it is predicted. Which of the two is better, counts of blocks cannot tell. So after each
 // selection that its loop may wait for stands `probe value C own turns`, which counts not C but
 //
 //   2 * (C the last time) + (C now)         each 0 or 1; 0 before the first execution
@@ -42,7 +42,7 @@ namespace uptier::jit {
 inline constexpr size_t kMostSelectProbes = 16;
 // From so many executions on what a probe has seen is believed.
 inline constexpr uint64_t kLeastTurns = 256;
-// Whether there may be such: a loop and a selection, wherever they are. Without, nobody has to know
+// Returns whether there may be such: a loop and a selection, wherever they are. Without, nobody has to know
 // where loops lie.
 bool selects_in_loops(const Function& f);
 
@@ -51,7 +51,7 @@ bool selects_in_loops(const Function& f);
 std::vector<InstId> awaited_selects(const Function& f, const LoopForest& forest,
                                     size_t most = kMostSelectProbes);
 
-// Puts a probe behind each of them, in a function that has been numbered. Their sites come behind
+// Puts a probe after each of them, in a function that has been numbered. Their sites come after
 // all others. Nothing where there are such probes.
 void place_select_probes(Function& f, const LoopForest& forest);
 

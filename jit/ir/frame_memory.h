@@ -5,7 +5,7 @@
 
 namespace uptier::jit {
 
-// Whether an instruction stores to the frame's memory. Such a store may stand between a guard and
+// Returns whether an instruction stores to the frame's memory. Such a store may stand between a guard and
 // its frame state.
 inline bool stores_in_frame(const Function& f, const Inst& i) {
   if (i.op != Opcode::kStore || i.args.size != 2) return false;

@@ -10,7 +10,7 @@ namespace uptier::jit {
 // Flag of loads and stores that only add_fuel() places; a call's flag of the same value is another.
 inline constexpr uint8_t kMemFuel = 4;
 
-// Whether a load or store that the verifier has accepted goes to the thread's fuel.
+// Returns whether a load or store that the verifier has accepted goes to the thread's fuel.
 constexpr bool is_fuel(const Inst& access) { return (access.flags & kMemFuel) != 0; }
 
 }  // namespace uptier::jit

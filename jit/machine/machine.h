@@ -211,7 +211,7 @@ struct SharedWith {
 // Returns the sources of an instruction with a result that its code overwrites, if it can.
 std::array<SharedWith, 2> shares_register(const MachineFunction& m, const MInst& i);
 
-// Whether the instruction needs the frame: calls, exits, whatever reads or writes relative to the
+// Returns whether the instruction needs the frame: calls, exits, whatever reads or writes relative to the
 // frame pointer. See regalloc/frame_plan.h.
 bool needs_frame(const MInst& i);
 

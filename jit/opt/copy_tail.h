@@ -13,7 +13,7 @@
 
 namespace uptier::jit {
 
-// Whether a block has nothing in it that there may only be one of, such as calls, and at most
+// Returns whether a block has nothing in it that there may only be one of, such as calls, and at most
 // `most` instructions; probes and constants do not count.
 bool may_copy_tail(const Function& f, Block b, uint32_t most);
 

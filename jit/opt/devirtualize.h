@@ -28,7 +28,7 @@ struct Guess {
 struct Devirtualized {
   std::vector<Block> direct;  // by guess: the block of the direct call
   Block other;                // of the call that stays indirect
-  Block rest;                 // what came behind the call
+  Block rest;                 // what came after the call
 };
 
 // Replaces instruction `position` of block `b`, a call_indirect with the signature of the targets.

@@ -46,7 +46,7 @@ class OffsetFolder {
 
   Value index(const Inst& i) const { return f_.args(i)[i.args.size - 1]; }
 
-  // Whether any access has a sum that could be folded.
+  // Returns whether any access has a sum that could be folded.
   bool is_worth_it() const {
     return std::ranges::any_of(f_.layout, [&](Block b) {
       return std::ranges::any_of(f_.block(b).insts, [&](InstId id) {

@@ -67,7 +67,7 @@ class LoopUnroller {
   }
 
  private:
-  // Whether there can be a loop, quickly.
+  // Returns whether there can be a loop, quickly.
   bool goes_back() const {
     std::vector<uint32_t> position = layout_positions(f_);
     return std::any_of(f_.layout.begin(), f_.layout.end(), [&](Block b) {
@@ -148,7 +148,7 @@ class LoopUnroller {
     });
   }
 
-  // Whether each round loads from the same place, which no round writes to, or has a guard or trap
+  // Returns whether each round loads from the same place, which no round writes to, or has a guard or trap
   // on the same condition.
   bool repeats_itself(uint32_t l) const {
     Writes writes;

@@ -66,7 +66,7 @@ void GroupTest::find_bounds(std::span<const Block> blocks) {
   }
 }
 
-// Whether it is more than a sum to the instruction what the variable is as an unsigned number.
+// Returns whether it is more than a sum to the instruction what the variable is as an unsigned number.
 bool GroupTest::extends_variable(const Inst& i) const {
   Shape s = info(i.op).shape;
   bool access = s == Shape::kLoad || s == Shape::kStore;

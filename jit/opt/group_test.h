@@ -31,11 +31,11 @@ class GroupTest {
   GroupTest(const Function& f, const LoopNest& n, uint32_t loop, std::span<const Block> blocks,
             const CountedLoop& counted, uint64_t rounds);
 
-  // Whether there is such a question.
+  // Returns whether there is such a question.
   bool exists() const { return exists_; }
   // The guards and traps that it answers, in no order.
   const std::vector<InstId>& answered() const { return answered_; }
-  // Whether i + s, ... of a group neither wrap around nor become negative, so that the sums are
+  // Returns whether i + s, ... of a group neither wrap around nor become negative, so that the sums are
   // those of the values extended with zeros.
   bool sums_extend() const {
     return exists_ && counted_.constant_step && up_ && (from_zero_ || !signed_);

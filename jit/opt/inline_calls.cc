@@ -69,7 +69,7 @@ std::vector<float> counts_by_shape(const Function& f, const Frequencies& q) {
   return counts;
 }
 
-// Whether a call spends its time in a loop.
+// Returns whether a call spends its time in a loop.
 bool spins(const Function& f, const LoopNest& loops, const std::vector<float>& counts) {
   for (const LoopNest::Loop& l : loops.loops) {
     const Inst* probe = first_block_probe(f, l.header);
@@ -249,7 +249,7 @@ class Inliner {
     return at->second->fits ? at->second.get() : nullptr;
   }
 
-  // Whether a call of `m` in `body` lies neither too deep nor too often inside of `m`. A level of
+  // Returns whether a call of `m` in `body` lies neither too deep nor too often inside of `m`. A level of
   // a recursion saves a call and leads to one as long, so it has to be hot.
   bool may_nest(uint32_t body, MethodId m, float count) const {
     uint32_t depth = 1;

@@ -50,7 +50,7 @@ struct Inlinee {
   Function function;  // as built
   BodyProfile profile = {};
   bool to_host = false;  // its guards leave for the host's interpreter
-  // Blocks that its profile never saw become exits, but for `kept`: by block site - 1, may be
+  // Blocks that its profile never saw become exits, except `kept`: by block site - 1, may be
   // short.
   bool uncommon_traps = false;
   std::vector<uint8_t> kept = {};

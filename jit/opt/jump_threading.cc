@@ -137,7 +137,7 @@ class TailDuplicator {
     return loops_.contains(loop, edges[0].to) != loops_.contains(loop, edges[1].to);
   }
 
-  // Whether the branch or switch of `tail` is decided when its parameters are `args`: one of them
+  // Returns whether the branch or switch of `tail` is decided when its parameters are `args`: one of them
   // is a constant, and what the condition is made of is known.
   bool way_is_known(Block tail, std::span<const Value> args) const {
     auto params = f_.params(tail);

@@ -146,7 +146,7 @@ class Hoister {
     return live_[is_float(f_.type_of(i.result))] < kMostLiveOutside;
   }
 
-  // Whether an operation, and what it is computed from, needs nothing of the loop.
+  // Returns whether an operation, and what it is computed from, needs nothing of the loop.
   bool can_leave(InstId id, unsigned depth) const {
     const Inst& i = f_.inst(id);
     if (!is_pure(i) || depth > kMostHoistedDepth) return false;

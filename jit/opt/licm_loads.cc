@@ -81,7 +81,7 @@ class LoadHoister {
     return loads;
   }
 
-  // Whether what comes behind it may not be reached, or may find something else.
+  // Returns whether what comes after it may not be reached, or may find something else.
   bool ends_beginning(const Inst& i) const {
     if (i.op == Opcode::kProbe || i.op == Opcode::kFrameState) return false;
     if (i.op == Opcode::kGuard) return constant_of(f_, f_.args(i)[0]).value_or(0) == 0;
@@ -90,7 +90,7 @@ class LoadHoister {
 
   bool inside(Value v) const { return loops_.contains(loop_, f_.value(v).block); }
 
-  // Whether what it is computed from needs nothing of the loop.
+  // Returns whether what it is computed from needs nothing of the loop.
   bool can_leave(const Inst& i, unsigned depth) const {
     return std::ranges::all_of(f_.args(i), [&](Value v) {
       if (!inside(v)) return true;
@@ -127,7 +127,7 @@ class LoadHoister {
     insts.insert(insts.end() - 1, id);
   }
 
-  // Returns the block that does nothing behind but to enter the loop, or makes one.
+  // Returns the block that does nothing after but to enter the loop, or makes one.
   Block block_before() {
     std::vector<Predecessor> in;
     for (const Predecessor& p : control_.preds[header().index()]) {

@@ -131,7 +131,7 @@ class BulkStorer {
     return {args[0], args.size() > 1 ? args[1] : Value::none(), i.imm};
   }
 
-  // Whether the accesses of a round, and of one round after the other, are one run of elements.
+  // Returns whether the accesses of a round, and of one round after the other, are one run of elements.
   bool is_run(const Induction& grows, const std::vector<InstId>& accesses) const {
     const Inst& first = f_.inst(accesses[0]);
     Place at = place(f_, first);
@@ -215,7 +215,7 @@ class BulkStorer {
     return is_step(*step);
   }
 
-  // Whether the test ends a walk in the direction of the step, which must be a power of two.
+  // Returns whether the test ends a walk in the direction of the step, which must be a power of two.
   bool is_step(uint64_t step) {
     using enum Opcode;
     Type t = f_.type_of(varies_);

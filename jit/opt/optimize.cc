@@ -29,7 +29,7 @@ bool is_check(Opcode op) {
   }
 }
 
-// Whether the instruction makes a mask of a sign: the beginning of a signed division by a power of
+// Returns whether the instruction makes a mask of a sign: the beginning of a signed division by a power of
 // two, which is one operation where the sign is known.
 bool spreads_sign(const Function& f, const Inst& i) {
   if (i.op != Opcode::kShrS) return false;

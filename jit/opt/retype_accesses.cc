@@ -48,7 +48,7 @@ class Retyper {
     return any;
   }
 
-  // Whether it is the bits of a float.
+  // Returns whether it is the bits of a float.
   bool is_moved(Value v) const {
     const Inst* i = r_.def(v, Opcode::kBitcast);
     return i != nullptr && !is_float(i->type) && is_float(f_.type_of(f_.args(*i)[0]));
@@ -71,7 +71,7 @@ class Retyper {
     f_.inst(id).type = f_.type_of(x);
   }
 
-  // The instruction becomes the move back, behind a load that is emitted before it.
+  // The instruction becomes the move back, after a load that is emitted before it.
   void load(InstId id) {
     Inst loaded = f_.inst(id);
     Value bits = loaded.result;

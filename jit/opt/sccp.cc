@@ -143,7 +143,7 @@ class ConstantPropagator {
 
   // ---- The result -------------------------------------------------------------------------------
 
-  // Whether there is anything to rewrite: most functions have been through here before.
+  // Returns whether there is anything to rewrite: most functions have been through here before.
   bool found_anything() const {
     for (Block b : f_.layout) {
       for (Value p : f_.params(b)) {

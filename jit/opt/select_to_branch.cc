@@ -110,7 +110,7 @@ class SelectSplitter {
     remove_redundant_phis(f_);
   }
 
-  // The selection at `position` and those behind it on the same condition whose operands are known
+  // The selection at `position` and those after it on the same condition whose operands are known
   // there.
   std::vector<InstId> together(Block b, size_t position, Value condition) const {
     const auto& insts = f_.block(b).insts;

@@ -48,7 +48,7 @@ class LengthGuesser {
     return at != lengths_.end() && is_short(i, at->second) ? static_cast<uint32_t>(at->second) : 0;
   }
 
-  // Returns the block of what came behind the call.
+  // Returns the block of what came after the call.
   Block ask(Block b, size_t position, uint32_t length) {
     InstId id = f_.block(b).insts[position];
     Block rest = split_block(f_, b, position + 1);

@@ -31,7 +31,7 @@ void specialize_params(Function& f, std::span<const ParamValue> values) {
       }
     }
   }
-  // Behind the block's probe, which names whose code this is.
+  // After the block's probe, which names whose code this is.
   auto& insts = f.block(entry).insts;
   bool probed = !insts.empty() && is_block_probe(f.inst(insts.front()));
   insts.insert(insts.begin() + (probed ? 1 : 0), first.begin(), first.end());

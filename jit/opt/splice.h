@@ -38,17 +38,17 @@ class InvariantPlaces {
   std::set<Key> places_;
 };
 
-// Whether a body may be spliced into others: its host functions have addresses, and its guards
+// Returns whether a body may be spliced into others: its host functions have addresses, and its guards
 // leave for frames.
 bool can_splice(const Function& callee);
 
-// Splits a block before instruction `position`; returns the block of the rest, laid out behind it.
+// Splits a block before instruction `position`; returns the block of the rest, laid out after it.
 // `b` is left without a terminator. The rest resumes the site that `b` has at its end.
 Block split_block(Function& f, Block b, size_t position);
 
 struct Spliced {
   uint32_t body = 0;          // the number of the new body
-  Block rest;                 // what came behind the call
+  Block rest;                 // what came after the call
   std::vector<Block> blocks;  // of the body, in its order, without its entry
 };
 

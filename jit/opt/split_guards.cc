@@ -51,7 +51,7 @@ class GuardSplitter {
     return i.valid() ? &f_.inst(i) : nullptr;
   }
 
-  // Whether a guard says that a value is 0 or 1, and no more.
+  // Returns whether a guard says that a value is 0 or 1, and no more.
   bool tells_two(const Inst& guard, Value v) const {
     Condition c = condition_of(f_, f_.args(guard)[0], true);
     if (c.a != v || !c.holds) return false;

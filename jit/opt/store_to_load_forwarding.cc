@@ -117,7 +117,7 @@ class MemoryForwarder {
     });
   }
 
-  // Whether a place has been accessed, as far as is known, so that accessing it does not trap.
+  // Returns whether a place has been accessed, as far as is known, so that accessing it does not trap.
   bool is_known(const MemoryPlace& p) const {
     return std::any_of(facts_.begin(), facts_.end(), [&](const MemoryFact& k) {
       return same_place(k.place, p) && p.width <= k.place.width;
@@ -162,7 +162,7 @@ class MemoryForwarder {
     return (f_.inst(id).flags & kMemTraps) != 0 && !harmless_[id.index()];
   }
 
-  // Whether a store may be dropped because of a later one, which then traps for it.
+  // Returns whether a store may be dropped because of a later one, which then traps for it.
   bool replaces(const Pending& later, InstId id, const MemoryPlace& p) const {
     if (!same_place(p, later.place) || p.width > later.place.width) return false;
     if (!may_trap(id)) return p.width == later.place.width || !may_trap(later.store);
@@ -189,7 +189,7 @@ class MemoryForwarder {
     insts.erase(insts.begin(), insts.begin() + static_cast<ptrdiff_t>(end));
   }
 
-  // Takes note of what an instruction does to the stores behind it.
+  // Takes note of what an instruction does to the stores after it.
   bool is_dead_store(InstId id) {
     const Inst& i = f_.inst(id);
     Shape s = info(i.op).shape;

@@ -151,7 +151,7 @@ class CaseLifter {
     return best;
   }
 
-  // Makes a block behind `b` for some of the ways.
+  // Makes a block after `b` for some of the ways.
   Block half(Block b, std::span<const Range> ranges) {
     Block part = f_.add_block();
     layout_.put_behind(b, part);
@@ -182,7 +182,7 @@ class CaseLifter {
     return f_.inst(f_.append(b, i, result)).result;
   }
 
-  // Returns the block behind the test, to which the switch has moved; `count` executions get there.
+  // Returns the block after the test, to which the switch has moved; `count` executions get there.
   Block ask(Block b, InstId table, uint32_t number, float count) {
     Block rest = f_.add_block();
     layout_.put_behind(b, rest);

@@ -16,7 +16,7 @@ struct ColdBlocks {
 };
 
 // Replaces blocks that never ran by exits to baseline code. Returns how many. `f` as it was built,
-// but for what attach_deopts did.
+// except what attach_deopts did.
 uint32_t uncommon_traps(Function& f, const DeoptContext& c, const ColdBlocks& cold);
 
 }  // namespace uptier::jit

@@ -94,7 +94,7 @@ class RangeSettler {
 
   Value summand(Value sum) const { return f_.args(f_.inst(f_.value(sum).inst))[0]; }
 
-  // Whether it is a sum or a shift by a constant that an address may take in, and stays below 2^32.
+  // Returns whether it is a sum or a shift by a constant that an address may take in, and stays below 2^32.
   bool never_wraps(Value v) const {
     InstId id = f_.value(v).inst;
     if (!id.valid()) return false;

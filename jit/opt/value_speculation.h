@@ -22,7 +22,7 @@
 
 namespace uptier::jit {
 
-// Returns how many guards were placed. `f` as it was built, but for what attach_deopts did; blocks
+// Returns how many guards were placed. `f` as it was built, except what attach_deopts did; blocks
 // that are added come last in its layout. `entered_at`: the loop at which the code is entered, or
 // none; what would have to be known before that is not guessed.
 uint32_t value_speculation(Function& f, const DeoptContext& c, std::span<const SiteValues> guesses,

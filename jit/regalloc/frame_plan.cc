@@ -86,7 +86,7 @@ class BareBlocks {
     }
   }
 
-  // Whether a block is entered from bare ones only and leads to no others.
+  // Returns whether a block is entered from bare ones only and leads to no others.
   bool stays(uint32_t b) const {
     auto is_bare = [&](uint32_t p) { return bare_[p]; };
     return !m_.blocks[b].preds.empty() && std::ranges::all_of(m_.blocks[b].preds, is_bare) &&
@@ -116,7 +116,7 @@ bool may_be_bare(const MachineFunction& m, const MBlock& b) {
   return std::none_of(m.insts.begin() + b.begin, m.insts.begin() + b.end, needs_frame);
 }
 
-// Whether a block is a label and a return.
+// Returns whether a block is a label and a return.
 bool only_returns(const MachineFunction& m, const MBlock& b) {
   return b.end - b.begin == 2 && is_return(m.insts[b.end - 1]);
 }

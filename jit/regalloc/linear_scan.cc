@@ -94,7 +94,7 @@ void LinearScan::advance(uint32_t pos) {
   }
 }
 
-// Returns where a part that is not done begins to be live that ends behind `pos`: at or before
+// Returns where a part that is not done begins to be live that ends after `pos`: at or before
 // `pos` when it is live there.
 uint32_t LinearScan::live_from(uint32_t p, uint32_t pos) {
   uint32_t& k = cursor_[p];
@@ -215,7 +215,7 @@ bool LinearScan::take_free(uint32_t cur) {
   return true;
 }
 
-// Does without a register that would have to be saved, if what comes behind the first call is rare,
+// Does without a register that would have to be saved, if what comes after the first call is rare,
 // or the calls are: up to there one that calls clobber may do, and memory around the others. None
 // is free to the end. Returns whether it did.
 bool LinearScan::avoid_saving(uint32_t cur, RegMask clobbered) {

@@ -10,7 +10,7 @@
 //   - callee-saved registers are not for bare blocks (frame_plan.h): what lives on from there past a
 //     call is split where they end
 //   - who gives way is a matter of cost: the frequencies of the uses in the outermost loop around
-//     the conflict, and of the next use behind it. A part is split as far out of loops as its uses
+//     the conflict, and of the next use after it. A part is split as far out of loops as its uses
 //     allow
 //
 // Source: Wimmer and Moessenboeck, "Optimized Interval Splitting in a Linear Scan Register

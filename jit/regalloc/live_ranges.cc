@@ -225,7 +225,7 @@ class RangeFinder {
   // Goes through the blocks in order, with the vregs whose range reaches the start of the next.
   void collect_ranges() {
     uint64_t open = 0;
-    uint32_t next = 0;  // behind the block before
+    uint32_t next = 0;  // after the block before
     sort_touched();
     for (uint32_t b : touched_) {
       if (b != next) {

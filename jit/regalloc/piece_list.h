@@ -32,7 +32,7 @@ struct PieceList {
     return *(std::upper_bound(parts.begin() + 1, parts.end(), pos, begins_after) - 1);
   }
 
-  // Puts a part behind part `p` of the same vreg.
+  // Puts a part after part `p` of the same vreg.
   void add_behind(uint32_t p, const Piece& part);
 
  private:

@@ -1,6 +1,6 @@
 // A value in SSA form needs its slot written once: right after its definition, so that later parts
 // in memory cost nothing to enter. Where all entries into memory together are rarer than the
-// definition, each of them stores instead, but for those from a part that was itself loaded from
+// definition, each of them stores instead, except those from a part that was itself loaded from
 // the slot.
 #include <algorithm>
 #include <utility>

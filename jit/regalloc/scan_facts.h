@@ -36,7 +36,7 @@ class ScanFacts {
   // Returns what it costs at most to store a part before each call in its life, and to load it
   // afterwards.
   float cost_of_calls(const Piece& p) const;
-  // Whether the part is live where code runs more often than the frame is made.
+  // Returns whether the part is live where code runs more often than the frame is made.
   bool lives_in_loops(const Piece& p) const;
 
   std::vector<uint32_t> block_of_inst;  // by instruction

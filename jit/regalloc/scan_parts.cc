@@ -117,7 +117,7 @@ uint32_t ScanParts::find_reload(uint32_t part) const {
 }
 
 // Returns whether most of those who come to a block with the vreg of a part have it in a register.
-// The part itself, and all behind it, count as memory.
+// The part itself, and all after it, count as memory.
 bool ScanParts::arrives_in_register(uint32_t part, uint32_t block) const {
   float all = 0, in_register = 0;
   for (uint32_t k = facts_.arrivals_at[block]; k < facts_.arrivals_at[block + 1]; ++k) {
@@ -131,7 +131,7 @@ bool ScanParts::arrives_in_register(uint32_t part, uint32_t block) const {
 }
 
 // Returns the start of a block before `latest` at which the value may as well be in a register
-// again, because it mostly arrives in one: what is behind a call on another path. Or `latest`.
+// again, because it mostly arrives in one: what is after a call on another path. Or `latest`.
 uint32_t ScanParts::rejoin_position(uint32_t part, uint32_t latest) const {
   const Piece& p = list.pieces[part];
   uint32_t earliest = std::max(p.from, now) + 1, last = std::min(p.to, latest);

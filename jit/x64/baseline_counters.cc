@@ -49,7 +49,7 @@ void BaselineAssembler::increment(const Mem& at, bool lock) {
 }
 
 //   cmp [at], 2^13; jae slow; lock inc [at]; resume:
-//   behind the body: slow: add r11, offset; call scalable_count; jmp resume
+//   after the body: slow: add r11, offset; call scalable_count; jmp resume
 void BaselineAssembler::increment_scalable(uint32_t offset, uint32_t width) {
   CounterSlow s{b_.new_label(), b_.new_label(), offset};
   Mem at = x86::ptr(kScratch, static_cast<int32_t>(offset), width);

@@ -21,7 +21,7 @@ uint32_t named(const Operand_& o) {
   return base | (m.hasIndexReg() ? 1u << m.indexId() : 0);
 }
 
-// Whether the offset is one that a body says: not a place in a frame or a table of the library.
+// Returns whether the offset is one that a body says: not a place in a frame or a table of the library.
 bool is_chosen(const Mem& m) {
   if (m.hasBaseLabel() || m.hasSegment()) return false;
   bool library =

@@ -216,7 +216,7 @@ void Emitter::emit_insts(uint32_t b) {
   }
 }
 
-// Probes of blocks that were skipped are behind and are skipped too.
+// Probes of blocks that were skipped are after and are skipped too.
 void Emitter::emit_probes(uint32_t n) {
   while (probe_ < m_.probes.size() && m_.probes[probe_].inst <= n) {
     if (m_.probes[probe_].inst == n) {

@@ -16,7 +16,7 @@ x86::CondCode code_of(Cond c) {
   return kCodes[static_cast<unsigned>(c)];
 }
 
-// Whether the instruction just emitted has set the flags as the test would.
+// Returns whether the instruction just emitted has set the flags as the test would.
 bool Emitter::flags_are_set(const MInst& i) const {
   bool zero = i.form == Form::kRI && i.test == Test::kCmp && i.imm == 0;
   bool itself = i.form == Form::kRR && i.test == Test::kTest && i.a == i.b;

@@ -313,7 +313,7 @@ void Lowering::lower_select(const Inst& i) {
   emit();
 }
 
-// A sum that the block computes behind the question whether it overflows is made by the question:
+// A sum that the block computes after the question whether it overflows is made by the question:
 //
 //     guard (eqz (add_overflows a, b))          add t, b; jo exit
 //     t = add a, b                         ->

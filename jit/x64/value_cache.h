@@ -62,17 +62,17 @@ class ValueCache {
   // ---- Questions
   bool is_constant(Value v) const { return (state_[v.index()].flags & kConstant) != 0; }
   uint64_t constant_bits(Value v) const { return constants_[v.index()]; }
-  // Whether a constant fits a sign-extended 32-bit immediate of an instruction of its width.
+  // Returns whether a constant fits a sign-extended 32-bit immediate of an instruction of its width.
   bool is_immediate(Value v) const;
   bool in_register(Value v) const { return state_[v.index()].reg != kNoReg; }
   unsigned register_of(Value v) const { return state_[v.index()].reg; }
-  // Whether this is the last use of the value, so that its register may be overwritten.
+  // Returns whether this is the last use of the value, so that its register may be overwritten.
   bool dies(Value v) const;
-  // Whether nothing will ever ask for the value.
+  // Returns whether nothing will ever ask for the value.
   bool is_dead(Value v) const { return uses(v) == 0 && !crosses(v); }
   // Uses left in this block.
   uint32_t uses(Value v) const { return state_[v.index()].uses; }
-  // Whether the value is used outside its block.
+  // Returns whether the value is used outside its block.
   bool crosses(Value v) const { return (state_[v.index()].flags & kCrosses) != 0; }
   bool is_dirty(Value v) const { return (state_[v.index()].flags & kDirty) != 0; }
   // Displacement of the home from rbp, 0 while there is none.

@@ -31,7 +31,7 @@ struct MethodPair {
            a->schema.cfg_hash == b->schema.cfg_hash;
   }
 
-  // Whether a slot takes part: what one side was asked to observe and the other was not says
+  // Returns whether a slot takes part: what one side was asked to observe and the other was not says
   // nothing of either.
   bool counts(const Slot& slot) const {
     return !comparable() || (a->schema.find(slot.kind, slot.site) != nullptr &&

@@ -184,7 +184,7 @@ class ProfileTextParser {
     if (!added) fail(at, "a site stands twice");
   }
 
-  // The words of a slot: names where there are several, and behind a sum its estimate.
+  // The words of a slot: names where there are several, and after a sum its estimate.
   void words(SlotKind kind, ParsedLine& line) {
     const std::span<const Word> words = profile::words_of(kind);
     line.counts.resize(words.size());
@@ -205,7 +205,7 @@ class ProfileTextParser {
     *word = static_cast<uint64_t>(value);
   }
 
-  // A number behind ~, or what it is without.
+  // A number after ~, or what it is without.
   Wide estimate(Wide count, Wide min, Wide max) {
     if (token_.quoted || !token_.text.starts_with('~')) return count;
     const Position at = token_.at;

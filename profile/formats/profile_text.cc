@@ -59,7 +59,7 @@ std::string comment(std::string text) {
   return text + "\n";
 }
 
-// A name behind a line, if it is known.
+// A name after a line, if it is known.
 std::string name_comment(const MethodKey& key, const Profile& names) {
   const MethodProfile* method = names.find(key);
   return method == nullptr ? "\n" : "  # " + profile::quote(method->name) + "\n";

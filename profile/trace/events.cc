@@ -28,7 +28,7 @@ constexpr size_t kDescHead = 3;  // regions before the runs
 constexpr size_t kRunRegions = 3;
 constexpr size_t kDrawsInWord = 32;
 constexpr uint64_t kExactTotals = uint64_t{1} << 63;  // FlushEvent::exact_totals, in `burst`
-constexpr size_t kPlaceHead = 2;                      // regions behind the runs, of an inlined body
+constexpr size_t kPlaceHead = 2;                      // regions after the runs, of an inlined body
 constexpr size_t kStepRegions = 2;
 
 Result<InstrumentationDesc> decode_desc(ByteReader& in) {
@@ -295,12 +295,12 @@ InstrumentationDesc make_inlined_desc(uint64_t id, uint64_t root, std::span<cons
 
 namespace {
 
-// Returns the regions before what is behind the runs, of a desc whose head is there.
+// Returns the regions before what is after the runs, of a desc whose head is there.
 size_t behind_runs(const InstrumentationDesc& desc) {
   return kDescHead + size_t{load<uint32_t>(desc.desc, 2 * kWord + 4)} * kRunRegions;
 }
 
-// Reads what is behind the runs; nothing where that is not what make_inlined_desc writes.
+// Reads what is after the runs; nothing where that is not what make_inlined_desc writes.
 std::optional<InlinedPlace> read_place(const InstrumentationDesc& desc) {
   const size_t regions = desc.desc.size() / kWord;
   const size_t at = behind_runs(desc);

@@ -12,7 +12,7 @@ namespace {
 // Large enough to make a write call cheap against its bytes; between two data events there is
 // rarely more than a few hundred bytes.
 constexpr size_t kBufferSize = 64u << 10;
-constexpr size_t kPadding = 16;  // behind a record, at most
+constexpr size_t kPadding = 16;  // after a record, at most
 
 }  // namespace
 

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kUnit = 16;  // that sizes of chunks are multiples of
 constexpr std::string_view kMagic = "IIDB";
 
-// Whether the zeros and the count at the front of a chunk's content are possible.
+// Returns whether the zeros and the count at the front of a chunk's content are possible.
 bool has_head(const IdbHeader& h, ByteSpan content) {
   constexpr size_t kView = 16, kDefinition = 40, kStrings = 8, kInstruments = 16;
   switch (h.type) {

@@ -11,24 +11,24 @@
 
 namespace uptier::profile {
 
-// Whether a record of ours may have content of this size.
+// Returns whether a record of ours may have content of this size.
 bool is_possible_content(uint64_t content);
-// Whether type and version are those of a chunk that another tool writes.
+// Returns whether type and version are those of a chunk that another tool writes.
 bool is_known_foreign(const IdbHeader& h);
 
 class ChunkFinder {
  public:
   explicit ChunkFinder(ByteSpan file) : file_(file) {}
 
-  // Whether a record of ours starts here: its header checksum is right.
+  // Returns whether a record of ours starts here: its header checksum is right.
   bool is_record(uint64_t at) const;
   // Returns the record of ours that starts here if its header is right and possible and all of it is
   // there; else nothing.
   ByteSpan record_at(uint64_t at) const;
-  // Whether a chunk is ours. The content of a file header is open in IREE's database: ours has our
+  // Returns whether a chunk is ours. The content of a file header is open in IREE's database: ours has our
   // name or our checksum.
   bool is_ours(uint64_t at, const IdbHeader& h) const;
-  // Whether a chunk of another tool begins here, as far as can be told.
+  // Returns whether a chunk of another tool begins here, as far as can be told.
   bool is_foreign(uint64_t at) const;
   // Returns the first record of ours from a place on, at any byte; `end` if there is none before it.
   uint64_t next_record(uint64_t from, uint64_t end = UINT64_MAX) const;

@@ -103,7 +103,7 @@ Result<Schema> schema_of(const MethodView& view) {
     run.first_site = in.small();
     run.count = in.small();
     run.top = in.small();
-    // Factors of 32 bits and a check behind each product: no sum wraps.
+    // Factors of 32 bits and a check after each product: no sum wraps.
     words += uint64_t{run.words_each} * run.count;
     if (words > view.counts.size()) return corrupt("runs need more words than there are");
     data_words += (run.words_each + 2 * uint64_t{run.top}) * run.count;

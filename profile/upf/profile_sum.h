@@ -67,7 +67,7 @@ class ProfileSum {
   void limit(const MethodKey& from, uint64_t bytes);
   // Returns where the range ends, and the next one begins; nothing where this one was the last.
   const std::optional<MethodKey>& end() const { return range_.end; }
-  // Whether there are other ranges, and a file was met whose methods are in an order, broken or
+  // Returns whether there are other ranges, and a file was met whose methods are in an order, broken or
   // named so that ranges would not be the same. All has to be summed at once then.
   bool refuses_ranges() const { return refuses_ && (again() || range_.end); }
   // Hands over the methods in order, one in memory at a time; none are left afterwards.
@@ -90,7 +90,7 @@ class ProfileSum {
     bool bare = false;   // it is stripped: the sum has no slots, and no estimates that are counts
     uint64_t bound = 0;  // no word of the sum is greater
     MethodProfile* sum = nullptr;
-    Known* next = nullptr;  // came behind this one the last time
+    Known* next = nullptr;  // came after this one the last time
   };
   // What was lost with one method.
   struct Lost {

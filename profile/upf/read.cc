@@ -41,7 +41,7 @@ bool UpfReader::unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& ra
   if (stored == size) return true;
   buffer.resize(size);
   const size_t unpacked = ZSTD_decompress(buffer.data(), size, body.data(), stored);
-  // Not the file's fault: it must not be taken for damaged, and written anew without this part.
+  // Not the file's fault: it must not be taken for damaged, and written again without this part.
   if (ZSTD_getErrorCode(unpacked) == ZSTD_error_memory_allocation) throw std::bad_alloc();
   if (unpacked != size) return refuse("packed: zstd does not unpack it");
   raw = buffer;

@@ -23,7 +23,7 @@
 
 namespace uptier::profile {
 
-// Some of the methods: from one key to another, which is none of them; without end, all behind it.
+// Some of the methods: from one key to another, which is none of them; without end, all after it.
 struct KeyRange {
   MethodKey from;
   std::optional<MethodKey> end;
@@ -39,7 +39,7 @@ struct GroupKeys {
   uint64_t start = 0;          // where, unpacked, the range before began
   MethodKey end;               // where that ended when this was read; it may have ended sooner
   uint64_t behind = 0;         // the first method from there on
-  uint64_t stop = UINT64_MAX;  // where a method lies, likewise, that nothing behind is read for
+  uint64_t stop = UINT64_MAX;  // where a method lies, likewise, that nothing after is read for
 
   bool meets(const KeyRange& range) const {
     return !read || (stop != 0 && range.from <= last && (!range.end || first < *range.end));

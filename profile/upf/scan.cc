@@ -97,7 +97,7 @@ void UpfScanner::scan() {
   close_segment();
 }
 
-// Whether what stands here may stand behind what was taken last, by all that its header says.
+// Returns whether what stands here may stand behind what was taken last, by all that its header says.
 bool UpfScanner::follows(uint64_t at) const {
   const uint64_t rest = file_.size() - at;
   if (rest == 0) return !is_open();
@@ -212,7 +212,7 @@ uint64_t UpfScanner::scan_chunk(uint64_t at) {
   return finder_.is_ours(at, *header) ? scan_record(at, *header) : scan_foreign(at, *header);
 }
 
-// Whether a record of a trace begins here, by its type: of the one that began at `start`.
+// Returns whether a record of a trace begins here, by its type: of the one that began at `start`.
 bool UpfScanner::is_of_trace(uint64_t at, uint64_t start) const {
   if (at > file_.size() || file_.size() - at < kIdbHeader) return false;
   const Result<IdbHeader> header = read_idb_header(file_.subspan(at));
@@ -224,7 +224,7 @@ bool UpfScanner::is_of_trace(uint64_t at, uint64_t start) const {
 uint64_t UpfScanner::scan_trace(uint64_t at) {
   uint64_t end = at, next = at;
   uint16_t last = 0;
-  bool damaged = false;  // behind the last whole one
+  bool damaged = false;  // after the last whole one
   while (next < file_.size()) {
     if (!is_of_trace(next, at)) {
       const bool chunk =
@@ -339,7 +339,7 @@ uint64_t UpfScanner::skip_damage(uint64_t at) {
   return next;
 }
 
-// Bytes of another tool's database are passed over: it goes on behind them. If they were its strings,
+// Bytes of another tool's database are passed over: it goes on after them. If they were its strings,
 // those before are not the ones that what follows names.
 void UpfScanner::note_gap(uint64_t at, uint64_t next) {
   const bool theirs = !parts_.segments.empty() && !parts_.segments.back().ours;

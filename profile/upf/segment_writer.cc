@@ -16,7 +16,7 @@ namespace uptier::profile {
 namespace {
 
 constexpr size_t kMaxLog = 4 << 20;
-constexpr uint32_t kFirstGroup = 3;  // behind header, seal and run
+constexpr uint32_t kFirstGroup = 3;  // after header, seal and run
 constexpr size_t kManyEntries = 4;   // of this part of a group, others are likely to follow
 
 // What instruments are called in IREE's database; empty for what is control flow.
@@ -76,7 +76,7 @@ void SegmentWriter::add(const MethodProfile& method) {
   add_instruments(method);
 }
 
-// What a record says of its place is known at once: it is behind all groups before.
+// What a record says of its place is known at once: it is after all groups before.
 void SegmentWriter::close(const std::string& key, Open& open) {
   const uint32_t id = strings_.add(key);
   Bytes record(kRecordHeader);

@@ -50,7 +50,7 @@ class SegmentWriter {
   SegmentWriter(const SegmentWriter&) = delete;
   SegmentWriter& operator=(const SegmentWriter&) = delete;
 
-  // Adds a method, in ascending order of keys, with other code of it behind. One that breaks a rule, or has no room in a record,
+  // Adds a method, in ascending order of keys, with other code of it after. One that breaks a rule, or has no room in a record,
   // is counted as left out.
   void add(const MethodProfile& method);
   void drop() { ++dropped_; }

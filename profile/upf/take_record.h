@@ -17,11 +17,11 @@ struct ForeignChunk {
   ByteSpan content;
 };
 
-// Whether the content of a record of ours has its checksum.
+// Returns whether the content of a record of ours has its checksum.
 bool is_whole(ByteSpan record);
-// Whether a record is the seal of a chunk.
+// Returns whether a record is the seal of a chunk.
 bool seals(ByteSpan record, const ForeignChunk& foreign);
-// Whether an index names the groups that a segment has, which confirms their keys.
+// Returns whether an index names the groups that a segment has, which confirms their keys.
 bool is_index(ByteSpan payload, const UpfSegment& segment);
 
 void take_run(uint64_t at, ByteSpan payload, UpfSegment& segment, UpfWarnings& warnings);

@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "tiering/compile/requests.h"
 #include "tiering/compile/system.h"
 #include "tiering/control/wanted_frames.h"
+#include "tiering/events/loss_counts.h"
 #include "tiering/observe/observer.h"
 #include "tiering/serve/in_service.h"
 
@@ -32,18 +32,19 @@ class Owners : private tiering::Relay::Service {
       methods.put(std::make_unique<tiering::Method>(MethodId(i), i + 1, host, MethodInfo()));
       EXPECT_TRUE(code.stubs->ensure(MethodId(i)).ok());
     }
-    relay.emplace(tiering::Relay::Parts{.options = options,
-                                        .live = live,
-                                        .state_mutex = mutex,
-                                        .stress = stress,
-                                        .methods = methods,
-                                        .observer = observer,
-                                        .reclaimer = reclaimer,
-                                        .space = *code.space,
-                                        .poll_words = poll_words,
-                                        .service = *this,
-                                        .in_service = in_service,
-                                        .events = events});
+    events.listen(loss_counts, tiering::LossCounts::kHears);
+    relay = std::make_unique<tiering::Relay>(tiering::Relay::Parts{.options = options,
+                                                                   .live = live,
+                                                                   .state_mutex = mutex,
+                                                                   .stress = stress,
+                                                                   .methods = methods,
+                                                                   .observer = observer,
+                                                                   .reclaimer = reclaimer,
+                                                                   .space = *code.space,
+                                                                   .poll_words = poll_words,
+                                                                   .service = *this,
+                                                                   .in_service = in_service,
+                                                                   .events = events});
   }
 
   static Options alone(Options o) {
@@ -105,6 +106,8 @@ class Owners : private tiering::Relay::Service {
   sampler::Schedule schedule = sampler::Schedule::make(sampler::GapKind::kRandom, 16, 32);
   sampler::FastSampling fast{this, kMethods, schedule};
   tiering::Events events;
+  tiering::LossCounts loss_counts;
+  const LossReport& losses = loss_counts.counts();
   tiering::Observer observer{options, live, schedule.ladder, nullptr, nullptr, events};
   tiering::SavedProfile saved{options, live, methods, observer};
   tiering::Reclaimer reclaimer{events};
@@ -113,7 +116,7 @@ class Owners : private tiering::Relay::Service {
   tiering::MachineRates machine{options, live, methods};
   tiering::System system{live, requests, *code.space, machine};
   tiering::WantedFrames frames;
-  std::optional<tiering::Relay> relay;
+  std::unique_ptr<tiering::Relay> relay;
   tiering::InService in_service{{.options = options,
                                  .policy = policy,
                                  .always_instrumented = options.interval == 1,

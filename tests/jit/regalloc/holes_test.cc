@@ -10,7 +10,7 @@
 namespace uptier::test::holes_test {
 namespace {
 
-using jit::x64::Holes;
+using jit::machine::Holes;
 
 constexpr unsigned kRegs = 3;
 

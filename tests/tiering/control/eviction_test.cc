@@ -3,6 +3,8 @@
 #include "tiering/control/eviction.h"
 
 #include "tests/support/owners.h"
+#include "tiering/compile/kept_bodies.h"
+#include "tiering/compile/method_compiler.h"
 
 namespace uptier::tiering::eviction_test {
 namespace {
@@ -85,6 +87,7 @@ struct Room : test::Owners {
                            .observer = observer,
                            .saved = saved,
                            .bodies = bodies,
+                           .events = events,
                            .space = *code.space,
                            .stubs = *code.stubs,
                            .poll_words = poll_words,

@@ -277,7 +277,8 @@ TEST(Noticed, reports_of_optimized_code_say_that_they_are_behind) {
   const std::vector<std::byte> bytes = profile_to_file(profile, {});
   Result<ProfileFile> file = profile_from_file(bytes);
   ASSERT_TRUE(file.ok());
-  for (const Profile* p : {&profile, &file->profile}) {
+  const Profile* const told[] = {&profile, &file->profile};
+  for (const Profile* p : told) {
     for (MethodId m : {outer, leaf, never}) {
       const MethodProfile* seen = p->find(row_of(*w.runtime, m).key);
       ASSERT_NE(seen, nullptr);
