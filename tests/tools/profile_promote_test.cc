@@ -52,7 +52,7 @@ TEST_F(Promote, generations_are_kept_and_rolled_back) {
   EXPECT_EQ(first("cur.upf"), 1005u);
   const test::RunResult back = promote("--roll-back");
   EXPECT_EQ(back.code, 0) << back.err;
-  EXPECT_NE(back.out.find("cur.upf is what was cur.upf.1"), std::string::npos) << back.out;
+  EXPECT_NE(back.out.find("cur.upf is the former cur.upf.1"), std::string::npos) << back.out;
   EXPECT_EQ(first("cur.upf"), 1004u);
   EXPECT_EQ(first("cur.upf.1"), 1003u);
   EXPECT_EQ(first("cur.upf.2"), 1002u);

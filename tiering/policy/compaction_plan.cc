@@ -111,7 +111,7 @@ RelayPlan relay_all(const RelaySnapshot& s) {
 }
 
 std::string RelayPlan::text() const {
-  constexpr const char* kWhy[] = {"nothing", "room was refused", "holes", "stress"};
+  constexpr const char* kWhy[] = {"nothing", "room was refused", "holes", "forced"};
   char text[256];
   std::snprintf(text, sizeof text,
                 "%s: %zu bodies, %llu bytes; pages with code %u -> %u (holes %.2f)",
