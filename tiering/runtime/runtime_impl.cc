@@ -40,8 +40,8 @@ Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, Tra
   Status s = r->start();
   if (r->makers_.worker.lacks_thread()) {
     Log(options).say(LogLevel::kWarning,
-                     "a thread for the worker is refused: code is made on the threads that run it, "
-                     "as with workers=0");
+                     "the system refused a thread for the worker: the calling threads compile, as "
+                     "with workers=0");
     Options alone = options;
     alone.workers = 0;
     r.reset();
