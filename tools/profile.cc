@@ -154,7 +154,7 @@ void print_top(const Profile& p, uint64_t n) {
 // Says once what the mark means.
 void explain_behind(bool any) {
   if (any)
-    std::puts("behind: it ran in optimized code that counts nothing; the truth is as much or more");
+    std::puts("behind: ran in optimized code, which does not count; true numbers may be higher");
 }
 
 bool any_behind(const Profile& p) {

@@ -109,6 +109,7 @@ struct Timed {
         cycles(static_cast<Float>(words[slot_word::kLoopCycles])),
         squares(wide(words + slot_word::kLoopSquares)),
         stood_for(static_cast<Float>(estimates[slot_word::kLoopTimed])),
+        entries(static_cast<Float>(estimates[slot_word::kLoopEntries])),
         all_cycles(static_cast<Float>(estimates[slot_word::kLoopCycles])),
         weighted_squares(wide(estimates + slot_word::kLoopSquares)) {}
 
@@ -121,30 +122,32 @@ struct Timed {
     const bool known = squares > 0 && weighted_squares > 0 && stood_for > 0;
     if (!known) return timed;
     const Float n = stood_for * stood_for * squares / (timed * weighted_squares);
-    return std::clamp<Float>(n, 1, timed);
+    // Less than one where settling has moved the loop further than chance could (loop_nest.h).
+    const Float least = stood_for == entries ? 1e-9L : 1;
+    return std::clamp<Float>(n, least, timed);
   }
 
   // Of one execution.
-  double relative_spread(double entries) const {
+  double relative_spread(double all) const {
     if (cycles == 0) return 0;
-    const double untimed = std::max(0.0, 1 - static_cast<double>(timed) / entries);
+    const double untimed = std::max(0.0, 1 - static_cast<double>(timed) / all);
     const Float mean = cycles / timed;
     const Float spread = timed < 2 ? mean * mean : (squares - cycles * mean) / (timed - 1);
     return static_cast<double>(std::max<Float>(spread, 0) / (mean * mean)) * untimed;
   }
-  double mean_variance(double entries) const {
-    return relative_spread(entries) / static_cast<double>(effective());
+  double mean_variance(double all) const {
+    return relative_spread(all) / static_cast<double>(effective());
   }
 
   // What all entries took. Where all of them were stood for that is a sum, to the last digit.
-  double total(double entries) const {
-    if (stood_for == 0) return static_cast<double>(cycles / timed) * entries;
-    if (static_cast<double>(stood_for) == entries) return static_cast<double>(all_cycles);
-    return static_cast<double>(all_cycles / stood_for) * entries;
+  double total() const {
+    if (stood_for == 0) return static_cast<double>(cycles / timed * entries);
+    if (stood_for == entries) return static_cast<double>(all_cycles);
+    return static_cast<double>(all_cycles / stood_for) * static_cast<double>(entries);
   }
 
   Float timed, cycles, squares;
-  Float stood_for, all_cycles, weighted_squares;
+  Float stood_for, entries, all_cycles, weighted_squares;
 };
 
 }  // namespace
@@ -188,7 +191,7 @@ std::optional<Estimate> profile::loop_cycles_at(const MethodProfile& method, Sit
   const Timed timed(loop.data(), &method.estimates[slot->word]);
   const double variance = timed.mean_variance(std::max(entries.estimate, 1.0)) +
                           relative_variance(entries, sampled_of(method));
-  return around(timed.total(entries.estimate), variance, static_cast<double>(timed.cycles));
+  return around(timed.total(), variance, static_cast<double>(timed.cycles));
 }
 
 void profile::set_loop_cycles(MethodProfile& method, const Slot& slot, const Estimate& cycles,
@@ -212,7 +215,7 @@ void profile::set_loop_cycles(MethodProfile& method, const Slot& slot, const Est
   const double left = wanted * wanted - relative_variance(entries, sampled_of(method));
   const double spread = timed.relative_spread(std::max(entries.estimate, 1.0));
   long double tell = timed.effective();
-  if (left > 0) tell = std::clamp<long double>(spread / left, 1, tell);
+  if (left > 0) tell = std::clamp<long double>(spread / left, 1e-9L, tell);
   const long double squares = timed.squares * stood_for * stood_for / (timed.timed * tell);
   store_wide(&estimates[slot_word::kLoopSquares],
              static_cast<Wide>(std::min<long double>(squares, 0x1p126L)));

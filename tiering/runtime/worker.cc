@@ -87,7 +87,7 @@ Status Worker::start() {
   }
   engine_.saved->close();  // there was no run to be saved
   lacks_thread_ = true;
-  return Error{ErrorCode::kResourceExhausted, "a thread for the worker is refused"};
+  return Error{ErrorCode::kResourceExhausted, "the system refused a thread for the worker"};
 }
 
 // With a saved profile, measuring waits until what that profile knows has been compiled, since the

@@ -252,6 +252,7 @@ TEST(Fuel, counts_that_nothing_lies_between_become_one) {
   jit::Module m = programs();
   jit::Function& leaf = m.functions[0];
   for (int n = 0; n < 3; ++n) jit::add_fuel(leaf);
+  jit::gvn(leaf);
   jit::store_to_load_forwarding(leaf, false);
   jit::merge_fuel(leaf);
   jit::dce(leaf);
@@ -284,6 +285,7 @@ b0(v0: ref):
   all.insert(all.end(), second.begin(), second.end());
   all.push_back(body.back());
   f.block(f.entry()).insts.assign(all.begin(), all.end());
+  jit::gvn(f);
   jit::store_to_load_forwarding(f, false);
   jit::merge_fuel(f);
   EXPECT_EQ(count_of(jit::to_text(f), "trap_if"), 2u) << jit::to_text(f);
