@@ -55,6 +55,7 @@ Status Attachments::attach() try {
       [](void* engine) noexcept { static_cast<Engine*>(engine)->have_all_loops_ask(); });
   if (!made) return made.error();
   AttachedThread& t = **made;
+  assert(t.number() == number && t.context().runtime == &engine_);
   t.depth = 1;
   t.epoch.store(engine_.reclaimer->epoch(), std::memory_order_seq_cst);
   {
@@ -66,6 +67,7 @@ Status Attachments::attach() try {
     finishes([&] { engine_.rates->thread_came(); });
   }
   t.outer = sampler::exchange_context(&t.context());
+  assert(engine_.here() == &t);
   if (engine_.options.loops) prepare_loop_timer(t);
   bool known = engine_.saved->is_open() && engine_.methods.size() != 0;
   if (known && engine_.known_methods->claim_early_listing())
@@ -128,6 +130,7 @@ void Attachments::thread_ends() noexcept {
     auto* engine = static_cast<Engine*>(c->runtime);
     auto* thread = static_cast<AttachedThread*>(c->owner);
     sampler::exchange_context(thread->outer);
+    assert(engine->attachments != nullptr);
     engine->attachments->leave(*thread);
     if (engine->options.workers != 0) engine->worker_wake->wake();
   }

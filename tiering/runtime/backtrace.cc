@@ -1,5 +1,7 @@
 #include "tiering/runtime/backtrace.h"
 
+#include <cassert>
+
 #include "jit/code/stack_walk.h"
 #include "sampler/context.h"
 #include "tiering/runtime/engine.h"
@@ -8,6 +10,7 @@ namespace uptier::tiering {
 
 void walk_frames(const Engine& engine, bool (*visit)(MethodId, uint32_t, void*),
                  void* to) noexcept {
+  assert(visit != nullptr);
   AttachedThread* t = engine.here();
   // A thread that is attached to another runtime as well may have frames further out.
   bool alone = t != nullptr && t->outer == &sampler::shared_context();

@@ -63,6 +63,7 @@ sampler::CallEvent CallEvents::next(Method& m, AttachedThread& t) noexcept {
       left = countdown.fetch_add(gap, std::memory_order_relaxed) + gap;
     } while (left < 0);
   }
+  assert(x.claimed.load(std::memory_order_relaxed));  // by this thread
   x.claimed.store(false, std::memory_order_release);
   if (all.flush) notes_.post(m, t, sampler::NoteKind::kFlushCalls, UINT32_MAX, all.call);
   return all;

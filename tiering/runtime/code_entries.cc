@@ -1,5 +1,7 @@
 #include "tiering/runtime/code_entries.h"
 
+#include <cassert>
+
 #include "tiering/runtime/engine.h"
 #include "tiering/runtime/guest.h"
 #include "tiering/runtime/orphaned_trap.h"
@@ -7,7 +9,11 @@
 namespace uptier::tiering {
 namespace {
 
-Guest& guest_of(void* engine) { return *static_cast<Engine*>(engine)->guest; }
+Guest& guest_of(void* engine) {
+  Guest* guest = static_cast<Engine*>(engine)->guest;
+  assert(guest != nullptr);
+  return *guest;
+}
 
 extern "C" {
 const void* uptier_enter(uint32_t method, void* engine) noexcept {

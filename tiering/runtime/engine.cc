@@ -202,6 +202,7 @@ Status Engine::start(const CodeEntries& entries) {
 }
 
 Status Engine::make_code_space() {
+  assert(space == nullptr);
   auto made = jit::CodeSpace::create({.code_budget = options.code_budget,
                                       .data_bytes = stub_bytes(options) + kPollBytes,
                                       .packed = options.pack_code,
@@ -216,6 +217,7 @@ Status Engine::make_code_space() {
 }
 
 Status Engine::make_routines(const CodeEntries& entries) {
+  assert(entries.enter != nullptr && entries.leave != nullptr && guest != nullptr);
   auto made = jit::Routines::create(
       *space, entries.enter, this, sampler::uptier_take_sample, fast.get(),
       {entries.frames_dropped, this, entries.orphaned_trap}, {entries.leave, entries.ask_to_leave},
@@ -394,6 +396,7 @@ Error Engine::forked_error() {
 
 // All words there are, also those that no version has; their next owner is asked once in vain.
 void Engine::have_all_loops_ask() noexcept {
+  assert(space != nullptr);  // a thread is attached, so start() was
   std::span<uint8_t> data = space->data().subspan(stub_bytes(options));
   std::span words(reinterpret_cast<jit::PollWord*>(data.data()),
                   data.size() / sizeof(jit::PollWord));

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -23,7 +24,6 @@
 #include "jit/code/faults.h"
 #include "jit/code/routines.h"
 #include "jit/compile/compile.h"
-#include "sampler/schedule.h"
 #include "tiering/base/notices.h"
 #include "tiering/base/stress.h"
 #include "tiering/compile/compile_turns.h"
@@ -33,6 +33,7 @@
 #include "tiering/events/version_log.h"
 #include "tiering/model/places.h"
 #include "tiering/model/threads.h"
+#include "tiering/policy/policy.h"
 #include "uptier/runtime.h"
 
 namespace uptier::jit {
@@ -91,7 +92,11 @@ struct Engine {
     sampler::ThreadContext* c = sampler::current_context();
     return c->runtime == this ? static_cast<AttachedThread*>(c->owner) : nullptr;
   }
-  Method& method(uint32_t index) const { return methods.at(index); }
+  // The method at a place that has had one, in service or not. Thread: any.
+  Method& method(uint32_t index) const {
+    assert(index < methods.size());
+    return methods.at(index);
+  }
   // Whether the id is that of a method that was added and not removed. Reads no Method. Thread: any.
   bool is_method(MethodId m) const { return methods.serves(m); }
   // Returns a method, removed or not, or null when its place has gone to another. Thread: any.
@@ -105,7 +110,9 @@ struct Engine {
   // Delivers events at the end of a scope where there is no worker that would. No lock is held then.
   class Delivery {
    public:
-    explicit Delivery(Engine& e) : events_(e.options.workers == 0 ? &e.events : nullptr) {}
+    // In the child of a fork another thread's delivery may have been cut short: nothing is delivered.
+    explicit Delivery(Engine& e)
+        : events_(e.options.workers == 0 && !e.forked() ? &e.events : nullptr) {}
     ~Delivery() {
       if (events_ != nullptr) events_->deliver();
     }

@@ -30,6 +30,7 @@ bool EnterableCode::make_enterable(Method& m) noexcept {
 }
 
 bool EnterableCode::make_enterable_version(Method& m) {
+  assert(engine_.compiler != nullptr);
   LookingAround looking(*engine_.looks);
   CompileTurn turn(engine_.turns, m);
   if (!turn) {  // `build` of the method runs the code that leaves

@@ -153,6 +153,7 @@ Status FirstCalls::compile_first(Method& m) {
   if (hot) {
     plans.insert(plans.begin(), {.method = m.id, .tier = Tier::kOptimized, .use_profile = true});
   }
+  assert(!plans.empty());
   for (const Plan& plan : plans) {
     bool counts = !m.has_shape() || m.slab_words.load(std::memory_order_relaxed) != 0;
     if (plan.copy == Copy::kInstrumented && !counts) continue;

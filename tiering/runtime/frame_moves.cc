@@ -54,6 +54,7 @@ void FrameMoves::ask_for_newer(Method& m, uint32_t loop, const jit::Code& from,
 }
 
 jit::Leave moved(Method& m) {
+  assert(m.has_shape());
   m.shape.made()->osr_outs.fetch_add(1, std::memory_order_relaxed);
   return jit::Leave::kEnter;
 }

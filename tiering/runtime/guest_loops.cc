@@ -111,6 +111,7 @@ void GuestLoops::count_crossing(Method& m, AttachedThread& t, uint32_t loop, boo
   const std::vector<uint32_t>& offsets = in ? plan.loop_enter : plan.loop_leave;
   uint64_t* slab = t.state(m.id).slab;
   if (loop >= offsets.size() || slab == nullptr) return;
+  assert(offsets[loop] % 8 == 0);
   uint64_t& word = slab[offsets[loop] / 8];
   if (m.probes->shared()) {
     __atomic_fetch_add(&word, 1, __ATOMIC_RELAXED);

@@ -1,5 +1,6 @@
 #include "tiering/runtime/guest_waits.h"
 
+#include <cassert>
 #include <mutex>
 
 #include "profile/base/wall.h"
@@ -56,6 +57,7 @@ void GuestWaits::refuse_frame(Method& m, const Version& v, const jit::SlotLaw& b
 }
 
 void GuestWaits::back_in_host(AttachedThread& t) noexcept {
+  assert(&t == engine_.here());
   if (!engine_.reclaimer->has_limbo()) return;
   add(Why::kReclaim);
   quiescence_.back_in_host(t);
@@ -79,6 +81,7 @@ bool GuestWaits::may_optimize(const Method& m) {
 
 bool GuestWaits::make_loop_copy(Method& m, LoopId loop) {
   add(Why::kStress);
+  assert(loop.valid());
   std::lock_guard lock(engine_.state_mutex);
   if (!engine_.copies->rules().may_observe(m)) return false;
   own_loop_copy(m, loop);

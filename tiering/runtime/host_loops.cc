@@ -35,6 +35,7 @@ bool HostLoops::know_loops(Method& m) {
 }
 
 void HostLoops::report_unknown_loop(Method& m, uint32_t loop, uint32_t loops) {
+  assert(loop >= loops);
   std::lock_guard lock(engine_.state_mutex);
   m.last_error.put(
       "osr_enter: loop " + std::to_string(loop) + " of " + std::to_string(loops) +

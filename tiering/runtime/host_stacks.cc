@@ -17,6 +17,7 @@ Error refused(const char* why) { return Error{ErrorCode::kInvalidArgument, why};
 
 Result<NativeStack*> HostStacks::create_stack(void* memory, size_t bytes) try {
   if (engine_.forked()) return engine_.forked_error();
+  if (Status s = engine_.events.check_change("create_stack"); !s) return s.error();
   AttachedThread* t = engine_.here();
   if (t == nullptr) return refused("create_stack: the thread is not attached");
   auto low = reinterpret_cast<uintptr_t>(memory);
@@ -30,6 +31,7 @@ Result<NativeStack*> HostStacks::create_stack(void* memory, size_t bytes) try {
   auto stack = std::make_unique<NativeStack>(t, low, low + bytes);
   stack->limit = low + std::max(engine_.options.stack_reserve,
                                 bytes - std::min<uint64_t>(bytes, engine_.options.max_stack));
+  assert(stack->limit > stack->low && stack->limit < stack->high);
   return &t->stacks.add(std::move(stack));
 } catch (const std::exception&) { return out_of_memory("create_stack"); }
 
@@ -38,6 +40,7 @@ Result<NativeStack*> HostStacks::create_stack(void* memory, size_t bytes) try {
 // both frames are copied.
 Status HostStacks::switch_stack(NativeStack* to) try {
   if (engine_.forked()) return engine_.forked_error();
+  if (Status s = engine_.events.check_change("switch_stack"); !s) return s;
   AttachedThread* t = engine_.here();
   if (t == nullptr) return refused("switch_stack: the thread is not attached");
   __builtin_unwind_init();
@@ -49,6 +52,7 @@ Status HostStacks::switch_stack(NativeStack* to) try {
 Status HostStacks::destroy_stack(NativeStack* stack) try {
   if (stack == nullptr) return {};
   if (engine_.forked()) return engine_.forked_error();
+  if (Status s = engine_.events.check_change("destroy_stack"); !s) return s;
   AttachedThread* t = engine_.here();
   if (t == nullptr || stack->thread != t) {
     return refused("destroy_stack: the stack belongs to another thread");
@@ -77,6 +81,7 @@ __attribute__((noinline, no_sanitize("address", "thread"))) Status HostStacks::l
   from.fuel = sampler::exchange_fuel(to.fuel);
   from.invokes = t.stop.leave_stack();
   t.stacks.change(to, top, t.context());
+  assert(&t.stacks.current() == &to);
   t.stop.enter_stack(to.invokes);
   if (!t.stacks.known()) return {};
   auto* at = static_cast<const uintptr_t*>(frame);

@@ -79,6 +79,7 @@ void Installer::serve(Method& m, Version& v) {
 
 // Those that are told of the version, and are not told where memory is refused, come after it is published.
 void Installer::serve_optimized(Method& m, const Version& v) {
+  assert(v.tier == Tier::kOptimized && v.copy == Copy::kPlain && v.values.empty());
   m.optimizing.own().versions++;
   engine_.trials->abandon(m);
   const Version* before = m.optimized.load(std::memory_order_relaxed);
@@ -99,6 +100,7 @@ void Installer::serve_optimized(Method& m, const Version& v) {
 }
 
 void Installer::serve_instrumented(Method& m, const Version& v) {
+  assert(m.slab_words.load(std::memory_order_relaxed) != Method::kNotPlanned);
   if (v.code != nullptr) m.shape.made()->loop_ranges = v.code->tables().loop_ranges;
   m.instrumented.store(&v, std::memory_order_release);
   if (engine_.options.adaptive) finishes([&] { engine_.rates->begin_observing(m); });
@@ -107,6 +109,7 @@ void Installer::serve_instrumented(Method& m, const Version& v) {
 }
 
 void Installer::serve_plain(Method& m, const Version& v) {
+  assert(v.tier == Tier::kBaseline && v.copy == Copy::kPlain && !v.enterable);
   m.plain.store(&v, std::memory_order_release);
   engine_.in_service->link_locked(m);
   engine_.in_service->reclaim_locked();

@@ -1,6 +1,7 @@
 #include "tiering/runtime/loop_reports.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -62,6 +63,7 @@ LoopReport loop_report_of(const Method& m, const TimedLoop& t, const MethodProfi
 // Makes the cycles of a method's loops consistent. Where nothing is known of a loop, the loops inside of it
 // count as inside of the next one outwards. `per_execution`: cycles by which one execution may be off.
 void settle_cycles(const Method& m, double per_execution, std::vector<LoopReport>& loops) {
+  assert(loops.size() == m.shape->timed_loops.size());
   std::vector<uint32_t> place(loops.size(), UINT32_MAX);
   std::vector<profile::NestedLoop> nest;
   for (size_t i = 0; i < loops.size(); ++i) {
@@ -157,6 +159,7 @@ void LoopReports::add_executions_locked(const AttachedThread& t,
                                         std::vector<LoopExecution>& to) const {
   uint32_t kept = t.loops().kept();
   if (kept == 0) return;
+  assert(kept <= t.first_loops.size());
   std::map<const uint64_t*, const Method*> by_slab;
   for (const auto& m : engine_.methods.all()) {
     const uint64_t* slab = t.context().method(m->id.index()).slab;
@@ -171,6 +174,7 @@ void LoopReports::add_executions_locked(const AttachedThread& t,
     x.cycles = e.cycles;
     x.thread = t.number();
     const std::vector<uint32_t>& offsets = m.probes->plan().loops;
+    assert(e.words >= e.slab);
     auto offset = static_cast<uint32_t>((e.words - e.slab) * 8);
     auto loop = static_cast<uint32_t>(std::ranges::find(offsets, offset) - offsets.begin());
     if (loop < m.shape->loop_count) x.loop = LoopId(loop);

@@ -45,6 +45,7 @@ void NoteIntake::drain_thread_locked(AttachedThread& t, uint32_t most) {
   for (; most != 0; --most) {
     const sampler::Note* n = t.ring().front();
     if (n == nullptr) return;
+    assert(n->method < engine_.methods.size());
     // Counts are what a thread has counted so far: the next note brings those of one that is lost.
     if (!finishes([&] { handle_note(t, *n, t.ring().words(*n)); })) forget_note(*n);
     t.ring().pop();
@@ -166,6 +167,7 @@ void NoteIntake::take_counts(Method& m, AttachedThread& t, const sampler::Note& 
 // before, whose end the thread has not seen yet, does not end a rest.
 void NoteIntake::take_wish_for_copy(Method& m, AttachedThread& t, const sampler::Note& note,
                                     std::span<const uint64_t> counts) {
+  assert(note.kind == sampler::NoteKind::kWantCopy);
   if (!learn(m, t, note, counts)) return;
   const Adaptation& a = m.flushed->adaptation;
   bool rests = a.resting && a.phase == Adaptation::Phase::kKnown;
@@ -186,6 +188,7 @@ void NoteIntake::take_frame(Method& m, AttachedThread&, const sampler::Note& not
 
 void NoteIntake::take_copy_counts(Method& m, AttachedThread& t, const sampler::Note& note,
                                   std::span<const uint64_t> counts) {
+  assert(note.copy != 0);  // CopyRules::number
   take_optimized(m, t.number(), note, counts);
 }
 

@@ -61,7 +61,7 @@ bool Notes::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uint32_t 
 }
 
 void Notes::frames_dropped(uint32_t method, SiteId block, uint64_t frames) noexcept {
-  assert(frames != 0);
+  assert(frames != 0 && method < engine_.methods.size());
   AttachedThread* t = engine_.here();
   if (t == nullptr) return;
   sampler::Note n;

@@ -48,6 +48,7 @@ jit::Leave ObservedRounds::observed_round(Method& m, jit::LeaveState& s, const j
   if (t != nullptr && burst_goes_on(m, *t, from)) {
     raise_word(word, OsrOut::kObserve);
     if (row.polls != from.observed_loop()) return jit::Leave::kStay;
+    assert(t->burst.rounds_left != 0);
     --t->burst.rounds_left;
     optimized_samples_.count_optimized(m, *t);
     return jit::Leave::kStay;

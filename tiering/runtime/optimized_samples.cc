@@ -40,6 +40,7 @@ const void* OptimizedSamples::optimized_sample(Method& m, AttachedThread& t) noe
 
 void OptimizedSamples::count_optimized(Method& m, AttachedThread& t) noexcept {
   sampler::MethodState& s = t.state(m.id);
+  assert(s.optimized_slab != nullptr);
   bool whole = s.optimized_samples != 0 && s.optimized_samples % kWindowSamples == 0;
   if (whole) post_optimized(m, t);
   ++s.optimized_samples;

@@ -1,5 +1,7 @@
 #include "tiering/runtime/osr_entry.h"
 
+#include <cassert>
+
 #include "profile/base/wall.h"
 #include "tiering/model/event_of.h"
 #include "tiering/model/thread.h"
@@ -61,6 +63,7 @@ std::optional<Outcome> OsrEntry::enter(MethodId id, LoopId loop, std::span<const
     words.push_back(reinterpret_cast<uintptr_t>(frame));
   });
   if (!ready) return std::nullopt;  // the interpreter goes on
+  assert(v->from_host && v->osr_loop == loop);
   m.shape.made()->osr_entries.fetch_add(1, std::memory_order_relaxed);
   ask_at_next_arrival(t->state(id));
   t->events.push(entered_event(*v, 0));

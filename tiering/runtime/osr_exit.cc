@@ -59,6 +59,7 @@ jit::Leave OsrExit::poll(jit::LeaveState& s, const jit::Code& from,
 
 jit::Leave OsrExit::stress_poll(Method& m, jit::LeaveState& s, const jit::Code& from,
                                 const jit::ExitRow& row) noexcept {
+  assert(engine_.stress.active(StressKind::kOsrOut));
   uint32_t loop = row.polls.index();
   if (!engine_.stress.point(StressKind::kOsrOut, from.serial(), loop)) return jit::Leave::kStay;
   if (engine_.stress.forced(StressKind::kOsrOut) % 3 == 0) {

@@ -84,6 +84,7 @@ Result<PlaceTaking::Place> PlaceTaking::take_place_locked(const std::string& nam
   if (std::optional<uint32_t> index = engine_.places.take()) {
     Method& old = engine_.method(*index);
     MethodId id(*index, old.id.generation() + 1);
+    assert(old.removed && *index < count);
     forget_locked(old);
     return Place{id, true};
   }
@@ -103,6 +104,7 @@ void PlaceTaking::free_places_locked(size_t kept) {
   note_intake_.drain_locked();
   Places::Set places = engine_.places.candidates(kept);
   if (std::ranges::find(places, true) == places.end()) return;
+  assert(places.size() <= engine_.methods.size());
   engine_.in_service->withdraw_what_refers_to_locked(places);
   engine_.in_service->reclaim_locked();
   engine_.places.keep_what_code_means(places);

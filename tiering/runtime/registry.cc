@@ -1,5 +1,6 @@
 #include "tiering/runtime/registry.h"
 
+#include <cassert>
 #include <mutex>
 #include <utility>
 
@@ -72,7 +73,9 @@ Result<MethodId> Registry::add_method(Host& host, MethodInfo info) try {
     engine_.observer->directory.know(m);
     engine_.places.note_added();
     engine_.stubs->set_target(m.id, engine_.in_service->first_target_locked(m));
+    assert(m.ordinal == engine_.places.methods_seen());
     engine_.methods.put(std::move(made));
+    assert(engine_.is_method(m.id));
     engine_.events.emit(event_of(EventKind::kAdded, m, m.info.name));
     return m.id;
   });

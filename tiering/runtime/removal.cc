@@ -72,6 +72,7 @@ __attribute__((noinline)) std::span<const MethodId> Removal::refuse_calls(
       m->host_use = HostUse::kTold;
     }
   }
+  assert(count <= room.size());
   return room.first(count);
 }
 
@@ -111,6 +112,7 @@ void Removal::take_out_locked(Method& m, HostUse after) {
   engine_.known_methods->forget(m);
   engine_.frames.forget(m);
   engine_.reclaimer->leave(m);
+  assert(!engine_.is_method(m.id));
   engine_.places.note_removed(m);
 }
 

@@ -1,6 +1,7 @@
 #include "tiering/runtime/report_maker.h"
 
 #include <algorithm>
+#include <cassert>
 #include <mutex>
 #include <utility>
 
@@ -88,6 +89,7 @@ Report ReportMaker::make_report() const {
   r.stress = engine_.stress.counts();
   r.methods_registered = engine_.places.methods_seen();
   r.code_bytes_in_service = engine_.space->bytes_in_service();
+  assert(engine_.space->bytes_freed() >= engine_.machine->bytes_freed());
   r.code_bytes_freed = engine_.space->bytes_freed() - engine_.machine->bytes_freed();
   r.compile_ns_total = engine_.machine->compile_ns_total();
   r.saved = engine_.saved->report();

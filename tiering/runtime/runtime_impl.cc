@@ -184,17 +184,10 @@ void RuntimeImpl::quiescent() noexcept {
 void RuntimeImpl::begin_blocked() noexcept { makers_.quiescence.begin_blocked(); }
 void RuntimeImpl::end_blocked() noexcept { makers_.quiescence.end_blocked(); }
 Result<NativeStack*> RuntimeImpl::create_stack(void* low, size_t bytes) {
-  if (Status s = engine_.events.check_change("create_stack"); !s) return s.error();
   return stacks_.create_stack(low, bytes);
 }
-Status RuntimeImpl::switch_stack(NativeStack* to) {
-  if (Status s = engine_.events.check_change("switch_stack"); !s) return s;
-  return stacks_.switch_stack(to);
-}
-Status RuntimeImpl::destroy_stack(NativeStack* stack) {
-  if (Status s = engine_.events.check_change("destroy_stack"); !s) return s;
-  return stacks_.destroy_stack(stack);
-}
+Status RuntimeImpl::switch_stack(NativeStack* to) { return stacks_.switch_stack(to); }
+Status RuntimeImpl::destroy_stack(NativeStack* stack) { return stacks_.destroy_stack(stack); }
 
 // ---- What was seen ------------------------------------------------------------------------------
 

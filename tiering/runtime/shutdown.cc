@@ -1,6 +1,7 @@
 #include "tiering/runtime/shutdown.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -67,6 +68,7 @@ void Shutdown::run() {
   engine_.worker_thread->stop();
   say_noticed(engine_);
   if (AttachedThread* t = engine_.here()) sampler::exchange_context(t->outer);
+  assert(engine_.worker_thread->stopping());
   engine_.hosts->leave_all();
   end_records();
   engine_.events.deliver_all();

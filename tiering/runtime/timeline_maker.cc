@@ -1,6 +1,7 @@
 #include "tiering/runtime/timeline_maker.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 
 #include "jit/code/code_space.h"
@@ -88,6 +89,7 @@ Timeline TimelineMaker::timeline_locked() const {
     add_loop_rows(*m, row, t);
   }
   const std::deque<DecisionRecord>& decisions = engine_.observer->decisions.records();
+  assert(engine_.observer->decisions.times().size() == decisions.size());
   for (size_t i = 0; i < decisions.size(); ++i) {
     const DecisionRecord& d = decisions[i];
     auto row = rows.find(d.method);

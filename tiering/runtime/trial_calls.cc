@@ -43,6 +43,7 @@ const void* TrialCalls::guard_told(uint32_t index) noexcept {
   auto* v = const_cast<Version*>(m.optimized.load(std::memory_order_acquire));
   bool serves = usable(v) && v->general != nullptr;
   if (!serves) return enter_again(m);
+  assert(v->general->entry != nullptr && v->guard.counted != nullptr);
   bool window = load_word(v->guard_words.calls) < 0;
   int32_t& word = window ? v->guard_words.calls : v->guard_words.misses;
   // The misses of a window are read by the worker. Whoever comes first tells.

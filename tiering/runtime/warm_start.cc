@@ -39,6 +39,7 @@ bool WarmStart::warm(Method& m) {
 // Takes one turn at a time. So a host that runs guest code while it describes a method waits for
 // nobody who waits for it; a call that comes back here finds the method prepared.
 void WarmStart::prepare(Method& m, uint32_t depth) {
+  assert(depth <= kPrepareDepth + 1);
   bool possible =
       engine_.options.tier == TierMode::kAuto && engine_.bodies->wanted() && !m.info.own_code;
   if (!possible || depth > kPrepareDepth) return;

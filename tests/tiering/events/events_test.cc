@@ -80,6 +80,26 @@ TEST(Events, numbers_are_dense_and_in_the_order_of_the_changes_over_threads) {
   EXPECT_EQ(next, 4 * kEach + 1);
 }
 
+TEST(Events, records_that_no_common_lock_guards_are_delivered_by_their_numbers) {
+  constexpr uint64_t kEach = 3000;
+  Events events;
+  uint64_t next = 1;
+  Keeper all([&](const Event& e) { EXPECT_EQ(e.sequence, next++); });
+  ASSERT_TRUE(events.subscribe(all, kAllEvents).ok());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (uint64_t i = 0; i < kEach; ++i) {
+        events.emit(event(Kind::kCompiled));
+        if (i % 64 == 0) events.deliver();
+      }
+    });
+  }
+  for (auto& t : threads) t.join();
+  events.deliver_all();
+  EXPECT_EQ(next, 4 * kEach + 1);
+}
+
 TEST(Events, full_queue_leaves_one_loss_record_in_its_place_and_loses_no_decision) {
   constexpr uint64_t kFits = tiering::EventQueue::kMost;
   Events events;
