@@ -44,8 +44,8 @@ bool SavedProfile::match(Method& m, SavedMethod& saved) {
     return false;
   }
   store_->report().matched++;
-  observer_.decisions.log(m, "match",
-                          "the saved profile is of other code: " + hashes + "; " + report.text());
+  observer_.decisions.log(
+      m, "match", "the saved profile belongs to other code: " + hashes + "; " + report.text());
   saved.profile = std::move(matched);
   saved.recovered = true;
   return true;
