@@ -144,4 +144,5 @@ def line_of(tally):
 
 
 def words_of(r):
-    return f"exit code {r.code}: {r.err[-300:].decode(errors='replace').strip()}"
+    lines = r.err.decode(errors="replace").strip().splitlines()
+    return f"exit code {r.code}: {lines[-1][:160] if lines else ''}"

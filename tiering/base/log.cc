@@ -5,6 +5,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace uptier::tiering {
 
 void Log::say(LogLevel level, std::string_view text) const noexcept {
@@ -13,8 +15,7 @@ void Log::say(LogLevel level, std::string_view text) const noexcept {
   char begin[] = "uptier: ", end[] = "\n";
   const iovec line[] = {
       {begin, sizeof begin - 1}, {const_cast<char*>(text.data()), text.size()}, {end, 1}};
-  ssize_t written = ::writev(STDERR_FILENO, line, 3);
-  (void)written;
+  while (::writev(STDERR_FILENO, line, 3) < 0 && errno == EINTR) {}
 }
 
 }  // namespace uptier::tiering

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "profile/base/numbers.h"
+#include "profile/base/wall.h"
 #include "tiering/model/event_of.h"
 #include "tiering/observe/forgotten_targets.h"
 #include "tiering/observe/stream_sums.h"
@@ -24,6 +25,16 @@ void add_interval(Stream& to, const Stream& from) {
   bool differ = to.interval != 0 && from.interval != 0 && to.interval != from.interval;
   to.mixed |= from.mixed || differ;
   if (from.interval != 0) to.interval = from.interval;
+}
+
+void add_totals(Stream& to, const Stream& from) {
+  to.calls += from.calls;
+  to.sampled_calls += from.sampled_calls;
+  to.iterations += from.iterations;
+  to.bursts += from.bursts;
+  to.coverage.covered += from.coverage.covered;
+  to.flushes += from.flushes;
+  add_interval(to, from);
 }
 
 void add_executions(Stream& to, const Stream& from) {
@@ -160,6 +171,8 @@ sampler::Verdict StreamRecorder::end_window(Method& m, uint32_t stream, uint64_t
 
 // ---- Threads that have gone -----------------------------------------------------------------------
 
+// Where memory is refused the stream stays as it is, one of its own: whatever can be refused comes
+// before the first change of the sum.
 void StreamRecorder::end_one(Method& m, uint32_t thread) {
   Flushed* flushed = m.flushed.made();
   if (flushed == nullptr) return;
@@ -168,29 +181,33 @@ void StreamRecorder::end_one(Method& m, uint32_t thread) {
   if (at == flushed->streams.end()) return;
   assert(!at->second.ended);
   Stream gone = std::move(at->second);
-  profile::StreamSum raked = estimates_.stream_sum(m);
-  bool brought = (thread & kOptimizedStream) == 0 && stand_for_all(m, options_);
-  if (brought) estimates_.add_to_sum(m, gone, !gone.seen.counts.empty(), raked, gone.seen);
-  flushed->streams.erase(at);
-  Stream& all = flushed->streams[kEndedStream | (thread & kOptimizedStream)];
-  all.ended = true;
-  all.calls += gone.calls;
-  all.sampled_calls += gone.sampled_calls;
-  all.iterations += gone.iterations;
-  all.bursts += gone.bursts;
-  uint64_t squares = brought && !m.probes->shared() ? raked.squares() : gone.coverage.squares;
-  (void)profile::add_saturating(all.coverage.squares, squares);
-  all.coverage.covered += gone.coverage.covered;
-  all.sampled.calls += raked.sampled().calls;
-  all.sampled.iterations += raked.sampled().iterations;
-  all.flushes += gone.flushes;
-  add_interval(all, gone);
-  add_executions(all, gone);
-  if (m.probes->schema().slots.empty() || gone.seen.counts.empty()) return;
-  Profile sum = profile_of_seen(m, std::move(all.seen));
-  merge(sum, profile_of_seen(m, std::move(gone.seen)));
-  MethodProfile& p = sum.methods.begin()->second;
-  all.seen = {std::move(p.counts), std::move(p.estimates), std::move(p.tables)};
+  const bool whole = finishes([&] {
+    profile::StreamSum raked = estimates_.stream_sum(m);
+    profile::Observed seen = gone.seen;
+    const bool brought = (thread & kOptimizedStream) == 0 && stand_for_all(m, options_);
+    if (brought) estimates_.add_to_sum(m, gone, !seen.counts.empty(), raked, seen);
+    Stream& all = flushed->streams[kEndedStream | (thread & kOptimizedStream)];
+    all.ended = true;
+    const bool counted = !m.probes->schema().slots.empty() && !seen.counts.empty();
+    if (counted) {
+      Profile sum = profile_of_seen(m, all.seen);
+      merge(sum, profile_of_seen(m, std::move(seen)));
+      MethodProfile& p = sum.methods.begin()->second;
+      seen = {std::move(p.counts), std::move(p.estimates), std::move(p.tables)};
+    }
+    add_executions(all, gone);
+    if (counted) all.seen = std::move(seen);
+    add_totals(all, gone);
+    uint64_t squares = brought && !m.probes->shared() ? raked.squares() : gone.coverage.squares;
+    (void)profile::add_saturating(all.coverage.squares, squares);
+    all.sampled.calls += raked.sampled().calls;
+    all.sampled.iterations += raked.sampled().iterations;
+  });
+  if (whole) {
+    flushed->streams.erase(at);
+  } else {
+    at->second = std::move(gone);
+  }
 }
 
 void StreamRecorder::end(Method& m, uint32_t thread) {
