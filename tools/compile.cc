@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "jit/analysis/frame_layout.h"
 #include "jit/analysis/liveness.h"
 #include "jit/ir/print.h"
 #include "jit/probes/probe_plan.h"
