@@ -90,8 +90,9 @@ TEST_F(UpfTool, what_ran_in_code_that_counts_nothing_is_marked) {
   run("objects", "all.upf", "--policy=never");
   const auto marked = [&](const std::string& file) {
     const RunResult r = run_command(UPTIER_TOOL " profile show --json " + path(file));
+    const nlohmann::json shown = nlohmann::json::parse(r.out);
     size_t n = 0;
-    for (const auto& m : nlohmann::json::parse(r.out)["methods"]) n += m["behind"] ? 1 : 0;
+    for (const auto& m : shown["methods"]) n += m["behind"].get<bool>() ? 1 : 0;
     return n;
   };
   EXPECT_GT(marked("auto.upf"), 0u);
