@@ -63,7 +63,15 @@ THREADS = {"atomic", "barrier", "condition_variable", "future", "latch", "mutex"
            "semaphore", "semaphore.h", "shared_mutex", "stop_token", "thread"}
 CLOCKS = {"chrono", "ctime", "time.h", "sys/time.h"}
 MACHINE_CODE = {"sys/mman.h", "asm/prctl.h"}
-UNKNOWN = {"include": THREADS, "profile": THREADS | CLOCKS | MACHINE_CODE}
+UNKNOWN = {"include": THREADS, "profile": THREADS | CLOCKS | MACHINE_CODE,
+           "tiering/policy": THREADS | CLOCKS}  # decisions are pure
+
+# Runs below guest frames, where nothing may wait for a lock (tiering/runtime/guest.h). What has to wait
+# goes through guest_waits, which counts it.
+GUEST = {"baseline_frames", "call_events", "code_entries", "counters", "deopt", "frame_moves", "guest",
+         "guest_calls", "guest_loops", "notes", "observed_rounds", "optimized_samples", "osr_exit",
+         "trial_calls", "unattached_calls"}
+LOCKING = re.compile(r"\b(?:lock_guard|unique_lock|scoped_lock|\w*[mM]utex\w*|Held)\b")
 
 PRIVATE_WORDS = re.compile(
     r"\b(asmjit|(?:std::)?(?:recursive_|shared_|timed_)*mutex\b|std::atomic\w*|pthread_\w+"
@@ -148,9 +156,14 @@ def check_file(root, path):
         yield lines, f"{lines} lines, more than {MOST_LINES}: split it by verb"
     if path.suffix == ".py":
         return
+    is_guest = path.parent == pathlib.PurePath("tiering/runtime") and path.stem in GUEST
     includes = 0
     for number, line in enumerate(without_comments(text).split("\n"), 1):
         include = INCLUDE.match(line)
+        if is_guest and (word := LOCKING.search(line)):
+            yield number, f"below guest frames nothing takes a lock: {word[0]}"
+        if include and include[1] == "<" and include[2] in UNKNOWN.get("/".join(path.parts[:2]), ()):
+            yield number, f"{path.parent}/ must not know <{include[2]}>"
         if include:
             for rule in check_include(path, include[1], include[2], folder):
                 yield number, rule
@@ -293,6 +306,10 @@ CASES = [
     ("a floor includes an embedding", {"tiering/t.cc": "#include \"embed/wasm/engine.h\"\n"},
      "tiering/t.cc:1: tiering/ must not include embed/ "
      "(only include, jit, profile, sampler, tiering)"),
+    ("a lock below guest frames", {"tiering/runtime/deopt.cc": "\n  std::lock_guard lock(m);\n"},
+     "tiering/runtime/deopt.cc:2: below guest frames nothing takes a lock: lock_guard"),
+    ("a decision that reads a clock", {"tiering/policy/p.cc": "#include <chrono>\n"},
+     "tiering/policy/p.cc:1: tiering/policy/ must not know <chrono>"),
     ("asmjit outside jit", {"tiering/t.cc": "#include <asmjit/x86.h>\n"},
      "tiering/t.cc:1: asmjit is included in jit/ only"),
     ("embed below the wall", {"embed/wasm/e.h": "#include \"profile/data/schema.h\"\n"},
