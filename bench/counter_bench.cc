@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/parse.h"
 #include "tools/ir_host.h"
 #include "uptier/runtime.h"
@@ -61,7 +61,6 @@ class Counting {
     host_ = std::move(*host);
     split_ = runtime_->entry<uint32_t(uint32_t)>(host_->method(MethodId(0)));
   }
-  ~Counting() { runtime_.reset(); }
 
   // Calls the method on that many threads at once; returns the CPU seconds of all of them together.
   double run(uint32_t threads) {
@@ -110,8 +109,8 @@ class Counting {
   }
 
   jit::Module module_;
-  std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<tools::IrHost> host_;
+  std::unique_ptr<Runtime> runtime_;  // destroyed before its host
   uint32_t (*split_)(uint32_t) = nullptr;
   uint64_t made_ = 0;
 };

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/parse.h"
 #include "tools/ir_host.h"
 #include "uptier/runtime.h"

@@ -160,10 +160,6 @@ class World {
     host_ = std::move(tools::IrHost::add(*runtime_, module).value());
     attached_.emplace(*runtime_);
   }
-  ~World() {
-    attached_.reset();
-    runtime_.reset();
-  }
   Kernel kernel(uint32_t k) const {
     return reinterpret_cast<Kernel>(
         const_cast<void*>(runtime_->entry_address(host_->method(MethodId(k)))));
@@ -177,8 +173,9 @@ class World {
   }
 
  private:
-  std::unique_ptr<Runtime> runtime_;
+  // Destroyed from the last one up.
   std::unique_ptr<tools::IrHost> host_;
+  std::unique_ptr<Runtime> runtime_;
   std::optional<ThreadScope> attached_;
 };
 

@@ -1,6 +1,7 @@
 #include "sampler/budget.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 namespace uptier::sampler {
@@ -20,6 +21,7 @@ constexpr uint32_t kWidest = Ladder::kPowers - 1;
 }  // namespace
 
 void Budget::tick(uint64_t elapsed_ns, std::span<const MethodLoad> loads, std::span<Rate> rates) {
+  assert(loads.size() == rates.size());
   auto elapsed = static_cast<double>(elapsed_ns);
   double horizon = std::clamp(elapsed_ + elapsed, kShortestHorizon, kLongestHorizon);
   double born_ns = 0;
@@ -38,6 +40,7 @@ void Budget::tick(uint64_t elapsed_ns, std::span<const MethodLoad> loads, std::s
   double earned = options_.budget * options_.margin;
   adapt_start(born_ns, earned * elapsed);
 
+  assert(needs_.size() == loads.size());
   double settle = balance_ < 0 ? balance_ * kRepay : balance_;
   double level = level_for(std::max(kLeastSpent * earned * horizon, earned * horizon + settle));
   double opportunities = 0, samples = 0;
@@ -59,6 +62,7 @@ void Budget::account(double elapsed, std::span<const MethodLoad> loads) {
     spent += load.spent_ns;
     samples += static_cast<double>(load.samples);
   }
+  assert(elapsed >= 0 && spent >= 0);
   elapsed_ += elapsed;
   spent_ += spent;
   if (elapsed > 0) last_share_ = spent / elapsed;
@@ -114,6 +118,7 @@ Budget::Need Budget::need_of(const Known& k, const MethodLoad& load, double hori
   if (load.enough > 0 && load.total > load.enough) n.most *= load.enough / load.total;
   double mass = k.rate * horizon * mass_of(load);
   double noise = load.noise > 0 ? load.noise : kDefaultNoise;
+  assert(n.cost > 0 && mass >= 0 && noise > 0);
   double root = std::cbrt(mass * noise / n.cost);
   n.g = root * root;
   return n;
@@ -131,10 +136,12 @@ double Budget::level_for(double spend) const {
   for (const Need& n : needs_) {
     if (n.g > 0) high = std::max(high, n.most / n.g);
   }
+  assert(spend >= 0);
   if (cost_at(high) <= spend) return high;
   double low = 0;
   // Levels differ by orders of magnitude: halve down first, then bisect to 1 %.
   while (high > 1e-12 && cost_at(high / 4) > spend) high /= 4;
+  assert(low == 0 && high > 0);
   low = high / 4;
   for (int i = 0; i < 9; ++i) {
     double middle = std::sqrt(low * high);
@@ -169,6 +176,7 @@ void Budget::adapt_start(double born_ns, double could_spend) {
   double half = could_spend / 2;
   if (half <= 0) return;
   if (born_ns > half) {
+    assert(born_ns / half > 1);
     auto more = static_cast<uint32_t>(std::ceil(std::log2(born_ns / half)));
     start_rung_ = std::min(start_rung_ + more, 16u);
   } else if (born_ns < half / 4 && start_rung_ > 0 && balance_ >= 0) {
@@ -177,6 +185,7 @@ void Budget::adapt_start(double born_ns, double could_spend) {
 }
 
 Rate Budget::start_rate(uint32_t burst) const {
+  assert(start_rung_ < Ladder::kPowers);
   return Rate::decaying(start_rung_, std::max(start_rung_, options_.target_rung), burst);
 }
 

@@ -1,6 +1,7 @@
 #include "sampler/convergence.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <numbers>
 #include <utility>
@@ -22,12 +23,14 @@ double multinomial_noise(std::span<const double> counts) {
   double total = 0, sum = 0;
   for (double c : counts) total += c;
   if (total <= 0) return 0;
+  assert(std::ranges::all_of(counts, [](double c) { return c >= 0; }));
   for (double c : counts) sum += std::sqrt(c / total * std::max(0.0, 1 - c / total));
   return sum / std::sqrt(2 * kPi);
 }
 
 double samples_needed(double rho, double rho0, const ConvergenceOptions& o) {
   // epsilon * x^2 - (rho + u) * x - L = 0 for x = sqrt(n).
+  assert(o.alpha > 0 && o.alpha < 1 && o.epsilon > 0);
   double l = std::log(1 / o.alpha), a = rho + excess(rho, rho0, l);
   double x = (a + std::sqrt(a * a + 4 * o.epsilon * l)) / (2 * o.epsilon);
   return x * x;
@@ -41,6 +44,7 @@ void Convergence::Sum::add(const Window& w) {
     total += weight * static_cast<double>(w.counts[i]);
   }
   weights += weight * static_cast<double>(w.samples);
+  assert(total >= 0 && weights > 0);
   squares += weight * weight * static_cast<double>(w.samples);
 }
 
@@ -81,6 +85,7 @@ double Convergence::distance() const {
   for (size_t i = 0; i < both; ++i) {
     shared += std::min(window_.counts[i] / window_.total, history_.counts[i] / history_.total);
   }
+  assert(shared < 1 + 1e-6);  // both are distributions
   return std::max(0.0, 1 - shared);
 }
 
@@ -99,6 +104,7 @@ Verdict Convergence::end_window() {
     rho0_ = multinomial_noise(history_.counts);
     return Verdict::kMore;
   }
+  assert(window_.samples() > 0);
   double inverse = 1 / window_.samples() + 1 / history_.samples();
   ++compared_;
   last_distance_ = distance();
@@ -122,6 +128,7 @@ void Convergence::set_epsilon(double epsilon) {
 }
 
 void Convergence::learn(double normalized) {
+  assert(!converged_ && normalized >= 0);
   ++windows_;
   rho_ += (normalized - rho_) / std::min(windows_, 16u);
   history_.add(window_);
@@ -130,6 +137,7 @@ void Convergence::learn(double normalized) {
 }
 
 void Convergence::restart() {
+  assert(windows_ >= kLeastWindows);  // only what was known can drift
   std::swap(history_, window_);
   window_.clear();
   rho0_ = multinomial_noise(history_.counts);

@@ -4,6 +4,7 @@
 #include <x86intrin.h>
 
 #include <algorithm>
+#include <cassert>
 
 namespace uptier::sampler {
 namespace {
@@ -53,6 +54,7 @@ CycleClock CycleClock::calibrate() {
   }
   Moment to = Moment::now();
   uint64_t cycles = std::max<uint64_t>(1, to.cycles - from.cycles);
+  assert(to.ns > from.ns);
   c.ns_per_cycle = static_cast<double>(to.ns - from.ns) / static_cast<double>(cycles);
   return c;
 }
@@ -70,6 +72,7 @@ CostCounts& CostCounts::operator+=(const CostCounts& o) {
 CostCounts CostCounts::operator-(const CostCounts& o) const {
   CostCounts d;
   for (size_t i = 0; i < kCostKinds; ++i) {
+    assert(rows[i].events >= o.rows[i].events && rows[i].timed >= o.rows[i].timed);
     d.rows[i].events = rows[i].events - o.rows[i].events;
     d.rows[i].timed = rows[i].timed - o.rows[i].timed;
     d.rows[i].cycles = rows[i].cycles - o.rows[i].cycles;
@@ -85,6 +88,7 @@ void CostMeter::stop_slow(CostKind kind, uint64_t started) noexcept {
     bump(interrupted_, 1);
     return;
   }
+  assert(static_cast<size_t>(kind) < kCostKinds);
   Row& row = rows_[static_cast<size_t>(kind)];
   bump(row.timed, 1);
   bump(row.cycles, gone);

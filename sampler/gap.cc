@@ -1,5 +1,6 @@
 #include "sampler/gap.h"
 
+#include <cassert>
 #include <cmath>
 
 namespace uptier::sampler {
@@ -39,6 +40,7 @@ constexpr LogTable make_log_table() {
 constinit const LogTable kLogTable = make_log_table();
 
 uint32_t next_gap(uint32_t mean, double u) noexcept {
+  assert(u >= 0 && u < 1);
   if (mean <= 1) return 1;
   // P(gap > k) = (1 - 1/mean)^k, so gap = 1 + floor(log(1 - u) / log(1 - 1/mean)).
   double k = std::log1p(-u) / std::log1p(-1.0 / mean);
@@ -46,6 +48,7 @@ uint32_t next_gap(uint32_t mean, double u) noexcept {
 }
 
 uint32_t nearest_prime(uint32_t n) noexcept {
+  assert(n <= 1u << 31);
   if (n <= 1) return 1;
   for (uint32_t d = 0;; ++d) {
     if (d < n && is_prime(n - d)) return n - d;
@@ -55,6 +58,7 @@ uint32_t nearest_prime(uint32_t n) noexcept {
 
 GapLaw GapLaw::make(GapKind kind, uint32_t interval) noexcept {
   GapLaw law;
+  assert(interval != 0);
   law.kind = kind;
   law.interval = interval;
   law.step = kind == GapKind::kPrime ? nearest_prime(interval) : interval;

@@ -1,6 +1,7 @@
 #include "sampler/log_ring.h"
 
 #include <bit>
+#include <cassert>
 
 namespace uptier::sampler {
 
@@ -11,6 +12,7 @@ Result<std::unique_ptr<LogRing>> LogRing::create(uint32_t records) {
   uint64_t count = std::bit_ceil(uint64_t{records < 2 ? 2 : records});
   Result<Reservation> r = Reservation::create(count * sizeof(Slot), "log ring");
   if (!r) return r.error();
+  assert(count >= 2 && r->size() >= count * sizeof(Slot));
   return std::unique_ptr<LogRing>(new LogRing(std::move(*r), count));
 }
 
@@ -18,6 +20,7 @@ void LogRing::read(std::vector<LogRecord>& out, uint64_t most) {
   uint64_t tail = tail_.load(std::memory_order_relaxed);
   while (most > 0) {
     if (tail == head_.load(std::memory_order_acquire)) return;  // pairs with push
+    assert(tail < head_.load(std::memory_order_relaxed));
     const Slot& s = slot(tail);
     uint64_t place = s.place.load(std::memory_order_relaxed);
     LogRecord r{static_cast<uint32_t>(place >> 32), static_cast<uint32_t>(place),

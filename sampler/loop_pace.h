@@ -22,6 +22,7 @@
 //   the stack: always inline.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "sampler/gap.h"
@@ -57,6 +58,7 @@ struct LoopPace {
 
   // Takes an entry that was drawn. Returns the entries that pass before the next.
   [[gnu::always_inline]] uint32_t take(Tile tile, uint64_t& random, bool& recorded) {
+    assert(tile.run != 0 && tile.run + tile.warm < 256 && level <= kMaxLevel);
     if (left == 0) left = tile.run;  // the first of all
     recorded = left <= tile.run;
     missed = 0;
@@ -65,6 +67,7 @@ struct LoopPace {
     auto at = static_cast<uint32_t>(level == 0 ? 0 : next_random(random) & (size - 1));
     uint32_t pause = (tiles + at) * tile.run;
     uint32_t warm = pause < tile.warm ? pause : tile.warm;
+    assert(at < size);
     tiles = size - 1 - at;
     left = tile.run + warm;
     drawn_at = level;
@@ -77,6 +80,7 @@ struct LoopPace {
 [[gnu::always_inline]] inline uint32_t put_off(LoopPace& pace, LoopPace::Tile tile,
                                                uint64_t& random) {
   pace.left = tile.run + tile.warm;
+  assert(pace.missed <= 3);
   uint32_t mean = 64u << pace.missed;
   if (pace.missed != 3) ++pace.missed;
   return mean / 2 + static_cast<uint32_t>(next_random(random) >> 32) % mean;

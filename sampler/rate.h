@@ -20,6 +20,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cassert>
 #include <cstdint>
 
 #include "sampler/gap.h"
@@ -69,6 +70,7 @@ struct Rate {
   uint64_t word = 0;
 
   static constexpr Rate make(RateState state, uint32_t rung, uint32_t target, uint32_t burst) {
+    assert(rung < 64 && target < 64);  // six bits each
     return {static_cast<uint64_t>(state) | uint64_t{rung} << 2 | uint64_t{target} << 8 |
             uint64_t{std::min(burst, kLongestBurst)} << 14};
   }
@@ -82,6 +84,7 @@ struct Rate {
   }
   // The same, and widening from `rung` to `target` as samples come in (see decay.h).
   static constexpr Rate decaying(uint32_t rung, uint32_t target, uint32_t burst) {
+    assert(rung <= target || target >= 28);  // it widens; the rungs of users are in no order
     return make(rung == 0 ? RateState::kEvery : RateState::kSampled, rung, target, burst);
   }
 
@@ -157,6 +160,7 @@ class MethodRate {
     if (!seen.samples()) return false;
     double wide = std::clamp(4.0 * ladder.interval(seen.rung()), 256.0, kWidestBraked);
     uint32_t rung = Ladder::power_below(wide);
+    assert(rung < Ladder::kPowers);
     if (ladder.interval(rung) <= ladder.interval(seen.rung())) return false;
     uint64_t word = seen.word;
     Rate next = Rate::sampled(rung, seen.burst()).with_epoch(seen.epoch() + 1);

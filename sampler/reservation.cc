@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 
 namespace uptier::sampler {
@@ -37,8 +38,10 @@ Result<Reservation> Reservation::create(size_t bytes, const char* what) {
 }
 
 bool Reservation::open_slow(size_t bytes) noexcept {
+  assert(data_ != nullptr && open_ <= size_);
   if (bytes > size_) return false;
   size_t to = std::min(size_, (bytes + kStep - 1) / kStep * kStep);
+  assert(to > open_);  // what is open stays so
   char* from = static_cast<char*>(data_) + open_;
   if (mprotect(from, to - open_, PROT_READ | PROT_WRITE) != 0) return false;
   open_ = to;

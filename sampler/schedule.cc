@@ -1,6 +1,7 @@
 #include "sampler/schedule.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
 
 #include "sampler/loop_arm.h"
@@ -10,8 +11,10 @@ namespace {
 
 void arm_calls(MethodState& s, uint64_t next) {
   if (s.flush_is_next != 0) next = s.calls + 1;
+  assert(next > s.calls);
   s.call_gap = static_cast<uint32_t>(std::min(next - s.calls, longest_call_gap(s.calls)));
   s.call_countdown = static_cast<int32_t>(s.call_gap) - 1;
+  assert(calls_so_far(s) == s.calls);
 }
 
 bool samples(Rate rate, const Schedule& schedule) {
@@ -35,6 +38,7 @@ bool is_endless(Rate rate) { return rate.state() == RateState::kEvery && !rate.d
 // that it was armed at is still in force.
 void close_part(MethodState& s) {
   uint64_t now = iterations_so_far(s);
+  assert(now >= s.iterations);
   Rate rate{s.rate};
   if (s.loop_gap < 0 && is_endless(rate)) {
     store_seen(s.bursts, s.bursts + (now - s.iterations) / rate.burst());
@@ -89,6 +93,7 @@ LoopEvent begin(MethodState& s, const Schedule& schedule, bool can_count, uint64
     return e;
   }
   const GapLaw& law = schedule.ladder.law(rate.rung());
+  assert(rate.burst() != 0);
   uint64_t plain_slots = burst_due ? 0 : next_loop_gap(s, law, random) - 1;
   s.behind = {};
   e.due = plain_slots == 0;
@@ -110,6 +115,7 @@ LoopEvent begin(MethodState& s, const Schedule& schedule, bool can_count, uint64
 // An arrival at which the armed part is complete.
 LoopEvent part_over(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
                     uint64_t& random) {
+  assert(s.loop_gap != 0);  // a part was armed
   bool burst = s.loop_gap < 0;
   bool promised = s.behind.gap != 0;
   bool fit = std::abs(int64_t{s.loop_gap}) == kLongestPart && s.loop_left != 0;
@@ -143,6 +149,7 @@ LoopEvent first_arrival(MethodState& s, const Schedule& schedule, Rate rate, boo
 // Handles what is due of a plan at `call`; `law`: of sampled calls, null when there are none.
 CallEvent take_due(CallPlan& plan, uint64_t call, const Schedule& s, const GapLaw& law,
                    bool sampled, uint64_t& random) {
+  assert(call != 0);
   CallEvent e;
   e.call = call;
   if (call >= plan.next_flush) {
@@ -153,6 +160,7 @@ CallEvent take_due(CallPlan& plan, uint64_t call, const Schedule& s, const GapLa
     e.sample = sampled;
     plan.next_sample = call + law.draw(random);
   }
+  assert(call < plan.next_sample && call < plan.next_flush);  // both lie ahead
   return e;
 }
 
@@ -164,6 +172,7 @@ void arm_plan(MethodState& s, bool sampled) {
 }  // namespace
 
 Schedule Schedule::make(GapKind kind, uint32_t interval, uint32_t burst) {
+  assert(interval != 0 && burst != 0);
   Schedule s;
   s.ladder = Ladder(kind);
   s.interval = interval;
@@ -175,6 +184,7 @@ Schedule Schedule::make(GapKind kind, uint32_t interval, uint32_t burst) {
 }
 
 uint64_t next_flush_point(uint64_t at, uint64_t first, double growth) noexcept {
+  assert(first != 0);
   if (growth <= 1.0) return at + first;
   double next = static_cast<double>(at) * growth;
   if (next >= 0x1p63) return UINT64_MAX;
@@ -234,6 +244,7 @@ void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, uint64_t& 
   bool sampled = samples(rate, schedule);
   plan_flushes_anew(s, schedule);
   s.next_sample = s.calls - 1 + law.draw(random);
+  assert(s.next_sample >= s.calls);
   e.sample = sampled && s.next_sample == s.calls;
   if (s.next_sample == s.calls) s.next_sample += law.draw(random);
   s.flush_is_next = 0;
@@ -271,6 +282,7 @@ LoopEvent loop_event_instrumented(MethodState& s, const Schedule& schedule, Rate
 void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
                  uint64_t& random, LoopEvent& e) noexcept {
   bool counted = e.due && e.instrumented && !is_endless(Rate{s.rate});
+  assert(!counted || s.bursts != 0);
   if (counted) store_seen(s.bursts, s.bursts - 1);  // begun at the old rate a moment ago
   put_in_force(s, rate);
   close_part(s);  // of which nothing has gone

@@ -1,6 +1,7 @@
 #include "sampler/site_counts.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace uptier::sampler {
 namespace {
@@ -15,6 +16,7 @@ WideSum wide(Uint128 v) { return {static_cast<uint64_t>(v), static_cast<uint64_t
 }  // namespace
 
 ValueCounts read_table(std::span<const uint64_t> words, const TableShape& shape) {
+  assert(words.size() >= shape.words());
   ValueCounts c;
   Uint128 sum = 0;
   c.count = c.other = words[kTableOther];
@@ -42,6 +44,7 @@ ValueCounts read_table(std::span<const uint64_t> words, const TableShape& shape)
 
 ValueCounts read_range(std::span<const uint64_t> words) {
   ValueCounts c;
+  assert(words.size() > kRangeCount);
   c.count = words[kRangeCount];
   if (c.count == 0) return c;
   Uint128 ranks = Uint128{words[kRangeSumHigh]} << 64 | words[kRangeSumLow];

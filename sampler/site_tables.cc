@@ -1,6 +1,8 @@
 // Compiled with -mgeneral-regs-only: see site_tables.h.
 #include "sampler/site_tables.h"
 
+#include <cassert>
+
 namespace uptier::sampler {
 namespace {
 
@@ -105,6 +107,7 @@ class Table {
     put(seen_[i / 2], (seen_[i / 2] & ~(uint64_t{0xffffffff} << shift)) | mine << shift);
   }
   void see(uint32_t i, uint64_t events) noexcept {
+    assert(i < s_.top);
     Seen s = seen_of(i);
     uint64_t late = s.late + kOne * events;
     s.late = late < kMostLate ? static_cast<uint32_t>(late) : kMostLate;
@@ -130,6 +133,7 @@ class Table {
   }
   // Returns the entry that is seen least, of the first `n`.
   uint32_t least_of(uint32_t n) const noexcept {
+    assert(n != 0 && n <= s_.top);
     uint32_t least = 0;
     for (uint32_t i = 1; i < n; ++i) {
       if (!less_often(least, i)) least = i;
@@ -139,6 +143,7 @@ class Table {
 
   // Leaves an entry with a part of its count, or free.
   void lower(uint32_t i, uint64_t stays) noexcept {
+    assert(i < s_.top && stays <= e_[i].count);  // the rest goes to `other`
     to_other(e_[i].key, e_[i].count - stays);
     put(e_[i].count, stays);
     if (stays == 0) set_seen(i, {0, 0});
@@ -159,6 +164,7 @@ class Table {
 
   void look_back(uint64_t last, uint64_t window) noexcept {
     uint64_t total = events();
+    assert(total >= w_[kTableMark]);  // no event is lost
     uint64_t seen = total - w_[kTableMark];
     uint64_t slow = static_cast<uint32_t>(window), missed = window >> 32;
     see(0, seen - slow);  // what code has counted
@@ -176,6 +182,7 @@ class Table {
   }
 
   void evict() noexcept {
+    assert(s_.top != 0);
     uint32_t gone = s_.top < 8 ? 1 : s_.top / 4;
     for (uint32_t i = s_.top; i-- > s_.top - gone;) {
       swap(least_of(i + 1), i);

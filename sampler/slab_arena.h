@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -34,11 +35,13 @@ class SlabArena {
 
   // Returns `words` zeroed 8-byte counters on cache lines of their own, or null when spent.
   uint64_t* take(uint32_t words) noexcept {
+    assert(words != 0);
     uint64_t lines = lines_of(words);
     if (uint64_t* again = pop((*free_)[class_of(lines)])) return again;
     size_t bytes = bytes_at(used_, lines);
     if (bytes > memory_.size() - used_ || !memory_.open(used_ + bytes)) return nullptr;
     auto* p = static_cast<char*>(memory_.data()) + used_;
+    assert(used_ + bytes <= memory_.size() && used_ % kLine == 0);
     used_ += bytes;
     return reinterpret_cast<uint64_t*>(p);
   }
@@ -48,6 +51,7 @@ class SlabArena {
     uint64_t lines = lines_of(words);
     auto at =
         static_cast<size_t>(reinterpret_cast<char*>(slab) - static_cast<char*>(memory_.data()));
+    assert(at % kLine == 0 && at < memory_.size());  // take() has returned it
     // The last of the reservation may be smaller than its size class: it is of no use to others.
     if (bytes_at(at, lines) < class_lines(lines) * kLine) return;
     std::memset(slab, 0, class_lines(lines) * kLine);
@@ -83,6 +87,7 @@ class SlabArena {
   // What a slab takes that begins at an offset: its size class, or where that does not fit any
   // more, what it needs.
   size_t bytes_at(size_t offset, uint64_t lines) const {
+    assert(offset <= memory_.size());
     size_t rounded = class_lines(lines) * kLine;
     return rounded <= memory_.size() - offset ? rounded : lines * kLine;
   }

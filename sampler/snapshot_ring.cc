@@ -1,6 +1,7 @@
 #include "sampler/snapshot_ring.h"
 
 #include <bit>
+#include <cassert>
 #include <cstring>
 
 namespace uptier::sampler {
@@ -17,12 +18,15 @@ Result<std::unique_ptr<SnapshotRing>> SnapshotRing::create(size_t bytes) {
 bool SnapshotRing::push(Note note, std::span<const uint64_t> words) noexcept {
   uint64_t size = memory_.size();
   uint64_t need = sizeof(Note) + words.size_bytes();
+  assert(std::has_single_bit(size));
   uint64_t head = head_.load(std::memory_order_relaxed);
   uint64_t room_to_end = size - (head & mask_);
   // A filler needs only its `bytes` and `kind`: records are multiples of 8, so 8 bytes are there.
   uint64_t filler = room_to_end < need ? room_to_end : 0;
   // Acquire pairs with pop(): the consumer has read the bytes that are about to be reused.
   uint64_t tail = tail_.load(std::memory_order_acquire);
+  assert(tail <= head && head - tail <= size);                // never more than a ring is unread
+  assert(head % 8 == 0 && filler % 8 == 0 && need % 8 == 0);  // so a filler finds room for its size
   bool fits = head + filler + need - tail <= size;
   // Half a ring or more may never fit behind its own filler, not even when all is read; the filler
   // goes ahead alone then, so that the record finds a whole ring once the consumer is there.
@@ -38,6 +42,7 @@ bool SnapshotRing::push(Note note, std::span<const uint64_t> words) noexcept {
     head_.store(head, std::memory_order_release);  // pairs with front()
     return false;
   }
+  assert((head & mask_) + need <= size);  // a record is never split
   note.bytes = static_cast<uint32_t>(need);
   note.words = static_cast<uint32_t>(words.size());
   std::memcpy(at(head), &note, sizeof note);
@@ -52,6 +57,7 @@ const Note* SnapshotRing::front() noexcept {
   uint64_t head = head_.load(std::memory_order_acquire);  // pairs with push()
   uint64_t tail = tail_.load(std::memory_order_relaxed);
   if (tail == head) return nullptr;
+  assert(tail < head);
   const Note* n = at(tail);
   if (n->kind != NoteKind::kFiller) return n;
   tail_.store(tail + n->bytes, std::memory_order_release);
@@ -61,6 +67,7 @@ const Note* SnapshotRing::front() noexcept {
 void SnapshotRing::pop() noexcept {
   uint64_t tail = tail_.load(std::memory_order_relaxed);
   // Release pairs with push(): the record has been read.
+  assert(tail + at(tail)->bytes <= head_.load(std::memory_order_relaxed));
   tail_.store(tail + at(tail)->bytes, std::memory_order_release);
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -62,6 +63,7 @@ class SnapshotRing {
   // Returns the oldest record, or null. Its counters follow it in memory; valid until pop().
   const Note* front() noexcept;
   std::span<const uint64_t> words(const Note& n) const {
+    assert(sizeof(Note) + uint64_t{n.words} * 8 == n.bytes);
     return {reinterpret_cast<const uint64_t*>(&n + 1), n.words};
   }
   void pop() noexcept;

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "jit/analysis/frame_layout.h"
 #include "jit/analysis/liveness.h"
 #include "jit/ir/print.h"
 #include "jit/probes/probe_plan.h"
@@ -16,10 +17,7 @@
 namespace uptier::tools {
 namespace {
 
-// Of whole modules; listings of one function need a fraction.
-constexpr uint64_t kCodeBudget = uint64_t{1} << 30;
-
-void print(const std::string& s) { std::fwrite(s.data(), 1, s.size(), stdout); }
+void print_out(const std::string& s) { std::fwrite(s.data(), 1, s.size(), stdout); }
 
 bool wants(const CompileCommand& c, const char* what) {
   for (const std::string& d : c.dump) {
@@ -35,8 +33,8 @@ class PassPrinter final : public jit::PassObserver {
 
   void after(std::string_view pass, const jit::Function& f) override {
     std::string now = jit::to_text(f);
-    print("== after " + std::string(pass) + (now == last_ ? ": the same\n" : "\n"));
-    if (now != last_) print(now);
+    print_out("== after " + std::string(pass) + (now == last_ ? ": the same\n" : "\n"));
+    if (now != last_) print_out(now);
     last_ = std::move(now);
   }
 
@@ -54,16 +52,16 @@ void print_frames(const jit::Function& f) {
   jit::Liveness live = jit::compute_liveness(f);
   jit::FrameLayout frame = jit::layout_frame(f, live);
   jit::Printer names(f);
-  print("== frames: " + std::to_string(frame.size) + " bytes below rbp\n");
+  print_out("== frames: " + std::to_string(frame.size) + " bytes below rbp\n");
   for (Block b : f.layout) {
     for (jit::InstId i : f.block(b).insts) {
       const jit::Inst& inst = f.inst(i);
       if (inst.op != Opcode::kLoopHeader && inst.op != Opcode::kFrameState) continue;
-      print(names.block(b) + ": " + names.inst(inst) + "\n");
+      print_out(names.block(b) + ": " + names.inst(inst) + "\n");
       for (Value v : f.args(inst)) {
         int32_t at = frame.slot[v.index()];
-        print("  " + names.value(v) + " " + type_name(f.type_of(v)) + " " +
-              (at == 0 ? "no slot" : location(at)) + "\n");
+        print_out("  " + names.value(v) + " " + type_name(f.type_of(v)) + " " +
+                  (at == 0 ? "no slot" : location(at)) + "\n");
       }
     }
   }
@@ -75,18 +73,18 @@ std::string body_name(const CompileWorld& world, const jit::Code& code, uint32_t
 }
 
 void print_probes(const CompileWorld& world, const jit::Code& code) {
-  print("== probes: offset, site, body\n");
+  print_out("== probes: offset, site, body\n");
   for (const jit::ProbeRow& r : code.tables().probes) {
     std::printf("  0x%04x  site %u", r.offset, r.site);
     if (r.body != 0) std::printf(" of %s", body_name(world, code, r.body).c_str());
     std::printf("\n");
   }
-  print("== traps: offset, location\n");
+  print_out("== traps: offset, location\n");
   for (const jit::TrapRow& r : code.tables().traps) {
     std::printf("  0x%04x  @0x%x %s\n", r.offset, r.loc, trap_text(r.code));
   }
   if (code.tables().calls.empty()) return;
-  print("== calls: offset that is returned to, location\n");
+  print_out("== calls: return offset, location\n");
   for (const jit::CallRow& r : code.tables().calls) {
     std::printf("  0x%04x  @0x%x", r.offset, r.loc);
     if (r.body != 0) std::printf(" of %s", body_name(world, code, r.body).c_str());
@@ -106,7 +104,7 @@ void print_listing(const jit::Function& f, const CompileWorld& world, const jit:
     return counted ? text + ", " + std::to_string(counts[s - 1]) + " executions" : text;
   };
   names.address = [&](const void* at) { return world.name_of(at); };
-  print(listing(code, names));
+  print_out(listing(code, names));
 }
 
 const char* register_name(uint64_t n, bool vector) {
@@ -135,7 +133,7 @@ std::string exit_value_text(const jit::ExitValue& v, bool to_host) {
 void print_exits(const jit::Code& code) {
   const jit::CodeTables& t = code.tables();
   if (t.exits.empty()) return;
-  print("== exits: offset, number, reason, location\n");
+  print_out("== exits: offset, number, reason, location\n");
   for (const jit::ExitRow& r : t.exits) {
     std::printf("  0x%04x  exit %u %s @0x%x\n", r.offset, r.exit, guard_reason_name(r.reason),
                 r.loc);
@@ -166,7 +164,7 @@ Result<std::unique_ptr<jit::Code>> compile_one(const CompileCommand& c, CompileW
   PassPrinter passes(f);
   jit::OptimizeRequest r{.block_counts = seen.blocks, .sample = seen.sample, .copy = copy};
   r.targets = seen.targets;
-  r.prune_cold = c.cold_exits;
+  r.uncommon_traps = c.cold_exits;
   if (c.osr_loop >= 0) r.osr_loop = LoopId(static_cast<uint32_t>(c.osr_loop));
   if (wants(c, "passes")) r.observer = &passes;
   return world.optimized(m, r, c.inlining);
@@ -188,13 +186,13 @@ int dump(const CompileCommand& c, Functions& fs) {
     if (!body) return fail(kFailed, c.profile + ": " + body.error().message);
     seen = std::move(*body);
     if (seen.blocks.empty()) {
-      std::fprintf(stderr, "uptier: %s: nothing is known of %s\n", c.profile.c_str(),
+      std::fprintf(stderr, "uptier: %s: the profile has no %s\n", c.profile.c_str(),
                    f.name.c_str());
     }
   }
   auto world = CompileWorld::create(fs, c.profile.empty() ? nullptr : &profile, kCodeBudget);
   if (!world) return fail(kFailed, world.error().message);
-  if (wants(c, "ir")) print("== ir\n" + jit::to_text(f));
+  if (wants(c, "ir")) print_out("== ir\n" + jit::to_text(f));
   auto code = compile_one(c, **world, f, m, seen);
   if (!code) return fail(kFailed, code.error().message);
   if (wants(c, "listing")) print_listing(f, **world, **code, seen.blocks);
@@ -263,7 +261,7 @@ Result<Speed> measure(const char* compiler, const Functions& fs, Compile compile
   return s;
 }
 
-nlohmann::json to_json(const Speed& s, const Functions& fs) {
+nlohmann::json speed_json(const Speed& s, const Functions& fs) {
   return {{"compiler", s.compiler},
           {"seconds", s.seconds},
           {"read_seconds", fs.read_seconds},
@@ -284,7 +282,7 @@ int show_speeds(const CompileCommand& c, const Functions& fs) {
   if (!baseline) return fail(kFailed, baseline.error().message);
   if (!optimized) return fail(kFailed, optimized.error().message);
   if (c.speed == "json") {
-    print(nlohmann::json{to_json(*baseline, fs), to_json(*optimized, fs)}.dump(2) + "\n");
+    print_out(nlohmann::json{speed_json(*baseline, fs), speed_json(*optimized, fs)}.dump(2) + "\n");
     return kOk;
   }
   std::printf("%-10s %9s %11s %12s %11s %10s %9s\n", "compiler", "functions", "IR insts",

@@ -13,7 +13,7 @@
 #include "embed/wasm/sections.h"
 #include "jit/analysis/param_uses.h"
 #include "jit/frontend/branch_probes.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/parse.h"
 #include "jit/frontend/verify.h"
 #include "jit/frontend/verify_built.h"
@@ -138,7 +138,7 @@ std::string no_function(const Functions& f, const std::string& name) {
   for (const jit::Function& function : f.module.functions) names.push_back(function.name);
   const std::string meant = did_you_mean(name, names);
   return "no function \"" + name + "\"" +
-         (meant.empty() ? "; --list names those of the file" : meant);
+         (meant.empty() ? "; --list names the functions of the file" : meant);
 }
 
 namespace {
@@ -204,7 +204,7 @@ Result<jit::BodyProfile> body_profile(const Functions& fs, MethodId m, const Pro
   if (p == nullptr) return body;
   const jit::Function& f = fs.module.functions[m.index()];
   if (p->schema.cfg_hash != f.cfg_hash) {
-    return Error{ErrorCode::kInvalidInput, "the profile of " + f.name + " is of other code"};
+    return Error{ErrorCode::kInvalidInput, "the profile of " + f.name + " belongs to other code"};
   }
   double estimates = 0, counts = 0;
   for (SiteId s = 1; s <= f.block_sites; ++s) {

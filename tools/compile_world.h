@@ -19,6 +19,9 @@
 
 namespace uptier::tools {
 
+// The code space for whole modules; listings of one function need a fraction of it.
+constexpr uint64_t kCodeBudget = uint64_t{1} << 30;
+
 // The functions of a WebAssembly module past its imports, or of a file of IR text. MethodId i is
 // functions[i].
 struct Functions {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kWidest = 5;
 
-std::string quoted(const std::string& text) {
+std::string dot_quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -25,7 +25,7 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-std::string number(double n) {
+std::string count_text(double n) {
   char text[32];
   std::snprintf(text, sizeof text, n < 1e15 ? "%.0f" : "%.6g", n);
   return text;
@@ -47,13 +47,13 @@ std::string heat(double share) {
 }
 
 std::string head(const std::string& title) {
-  return "digraph profile {\n  label=" + quoted(title) +
+  return "digraph profile {\n  label=" + dot_quoted(title) +
          ";\n  labelloc=t;\n  fontname=monospace;\n"
          "  node [shape=box, style=filled, fontname=monospace, fillcolor=white];\n"
          "  edge [fontname=monospace];\n";
 }
 
-std::string name_of(const MethodProfile& m) {
+std::string title_of(const MethodProfile& m) {
   return m.name.empty() ? "function " + std::to_string(m.key.function_index) : m.name;
 }
 
@@ -100,13 +100,13 @@ std::string block_node(uint32_t block, const BodyGraph* body, const Side& a, con
   }
   const bool known = block_count(*a.m, block).has_value();
   const std::string first =
-      known ? number(a.count(block)) + " (" + percent(a.share(block)) + ")" : "?";
+      known ? count_text(a.count(block)) + " (" + percent(a.share(block)) + ")" : "?";
   label += b.m == nullptr ? "\n" + first
-                          : "\na: " + first + "\nb: " + number(b.count(block)) + " (" +
+                          : "\na: " + first + "\nb: " + count_text(b.count(block)) + " (" +
                                 percent(b.share(block)) + ")";
   double colour = a.hottest > 0 ? a.count(block) / a.hottest : 0;
   if (b.m != nullptr) colour = a.share(block) - b.share(block);
-  return "  b" + std::to_string(block) + " [label=" + quoted(label) + ", fillcolor=\"" +
+  return "  b" + std::to_string(block) + " [label=" + dot_quoted(label) + ", fillcolor=\"" +
          heat(colour) + "\"" + (known ? "" : ", style=\"filled,dashed\"") + "];\n";
 }
 
@@ -116,7 +116,7 @@ std::string arrow(const std::string& from, const std::string& to, const Counted*
   const auto n = static_cast<double>(count->estimate);
   char width[32];
   std::snprintf(width, sizeof width, "%.2f", 1 + (kWidest - 1) * (all > 0 ? n / all : 0));
-  return "  " + from + " -> " + to + " [label=\"" + number(n) + "\", penwidth=" + width + more +
+  return "  " + from + " -> " + to + " [label=\"" + count_text(n) + "\", penwidth=" + width + more +
          "];\n";
 }
 
@@ -125,10 +125,10 @@ std::string arrow(const std::string& from, const std::string& to, const Counted*
 std::string dot_of_blocks(const MethodProfile& m, const BodyGraph* body,
                           const MethodProfile* other) {
   const Side a(&m), b(other);
-  std::string title = name_of(m) + "\n" + std::to_string(m.calls) + " calls, " +
+  std::string title = title_of(m) + "\n" + std::to_string(m.calls) + " calls, " +
                       std::to_string(m.sampled_calls + m.bursts) + " samples";
   if (other != nullptr) {
-    title = name_of(m) + "\na: " + std::to_string(m.calls) +
+    title = title_of(m) + "\na: " + std::to_string(m.calls) +
             " calls, b: " + std::to_string(other->calls) + " calls";
   }
   std::string out = head(title);
@@ -194,7 +194,8 @@ std::string method_node(const Profile& profile, const MethodKey& key, long doubl
   const double share = all > 0 ? static_cast<double>(mass / all) : 0;
   const double colour = hottest > 0 ? static_cast<double>(mass / hottest) : 0;
   return "  " + node_name(key) + " [label=" +
-         quoted(name_of(*m) + "\n" + percent(share) + "\n" + std::to_string(m->calls) + " calls") +
+         dot_quoted(title_of(*m) + "\n" + percent(share) + "\n" + std::to_string(m->calls) +
+                    " calls") +
          ", fillcolor=\"" + heat(colour) + "\"];\n";
 }
 

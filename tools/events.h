@@ -1,4 +1,5 @@
-// events.h: `uptier run --events FILE`: what the host of a run does, told to a tool that writes it.
+// events.h: `uptier run --events FILE`: what the host of a run and its runtime do, told to a tool that
+// writes it.
 #pragma once
 
 #include <string>

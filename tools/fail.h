@@ -17,7 +17,7 @@ inline int fail(int code, const std::string& why) {
 
 // Where memory was refused: without a word that would need some.
 inline int fail_without_memory() {
-  std::fputs("uptier: memory is refused\n", stderr);
+  std::fputs("uptier: out of memory\n", stderr);
   return kRefused;
 }
 

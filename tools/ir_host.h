@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/ir/module.h"
 #include "uptier/runtime.h"
 

@@ -31,7 +31,8 @@ ordered_json overlap_json(const OverlapReport& r) {
   j["kind"] = slot_kind_name(r.kind);
   ordered_json kinds = ordered_json::object();
   for (const KindOverlap& k : r.kinds) {
-    kinds[std::string(slot_kind_name(k.kind))] = to_json(k.overlap);
+    kinds[std::string(slot_kind_name(k.kind))] =
+        k.comparable() ? to_json(k.overlap) : ordered_json(nullptr);
   }
   j["kinds"] = std::move(kinds);
   j["inlined"] = r.inlined ? to_json(*r.inlined) : ordered_json(nullptr);
@@ -43,7 +44,9 @@ ordered_json overlap_json(const OverlapReport& r) {
                        {"mismatched", m.mismatched},
                        {"overlap", m.value},
                        {"share_a", m.share_a},
-                       {"share_b", m.share_b}});
+                       {"share_b", m.share_b},
+                       {"behind_a", m.behind_a},
+                       {"behind_b", m.behind_b}});
   }
   j["methods"] = std::move(methods);
   return j;

@@ -20,7 +20,7 @@ std::vector<LoopReport> rows_of(std::span<const LoopReport> loops) {
   return rows;
 }
 
-std::string number(const char* format, double n) {
+std::string formatted(const char* format, double n) {
   char text[64];
   std::snprintf(text, sizeof text, format, n);
   return text;
@@ -38,7 +38,7 @@ std::string hex(uint32_t n) {
 std::string error_text(const LoopReport& r) {
   if (!r.cycles || r.cycles->total == 0) return "-";
   double half = std::max(r.cycles->high - r.cycles->total, r.cycles->total - r.cycles->low);
-  return number("%.1f %%", 100 * half / r.cycles->total);
+  return formatted("%.1f %%", 100 * half / r.cycles->total);
 }
 
 bool has_exact(const LoopReport& r) { return r.exact_cycles.has_value(); }
@@ -50,12 +50,12 @@ std::optional<double> error_of(const LoopReport& r) {
 }
 
 std::string exact_text(const LoopReport& r) {
-  return r.exact_cycles ? number("%.0f", *r.exact_cycles) : "-";
+  return r.exact_cycles ? formatted("%.0f", *r.exact_cycles) : "-";
 }
 
 std::string off_text(const LoopReport& r) {
   std::optional<double> error = error_of(r);
-  return error ? number("%+.2f %%", 100 * *error) : "-";
+  return error ? formatted("%+.2f %%", 100 * *error) : "-";
 }
 
 // Names come from modules: what could steer a terminal is shown as '?'.
@@ -69,7 +69,7 @@ std::string name_text(const std::string& name) {
 }
 
 // A field in quotes, as RFC 4180 has it.
-std::string quoted(const std::string& text) {
+std::string csv_quoted(const std::string& text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"') out += '"';
@@ -78,16 +78,16 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
-ordered_json to_json(LoopId l) { return l.valid() ? ordered_json(l.index()) : nullptr; }
+ordered_json loop_json(LoopId l) { return l.valid() ? ordered_json(l.index()) : nullptr; }
 
-ordered_json to_json(const LoopReport& r) {
+ordered_json loop_json(const LoopReport& r) {
   ordered_json j;
   j["method"] = r.method.valid() ? ordered_json(r.method.number()) : nullptr;
   j["function"] = r.name;
   j["module_key"] = r.key.module_key;
   j["function_index"] = r.key.function_index;
-  j["loop"] = to_json(r.loop);
-  j["parent"] = to_json(r.parent);
+  j["loop"] = loop_json(r.loop);
+  j["parent"] = loop_json(r.parent);
   j["depth"] = r.loop.valid() ? ordered_json(r.depth) : nullptr;
   j["height"] = r.loop.valid() ? ordered_json(r.height) : nullptr;
   j["location"] = r.location ? ordered_json(*r.location) : nullptr;
@@ -129,17 +129,17 @@ std::string loops_text(std::span<const LoopReport> loops) {
   for (const LoopReport& r : rows_of(loops)) {
     add(r.name,
         {id_text(r.loop), r.loop.valid() ? std::to_string(r.depth) : "-", hex(r.start_offset),
-         hex(r.end_offset), r.cycles ? number("%.0f", r.cycles->total) : "-", error_text(r),
-         r.exclusive_cycles ? number("%.0f", *r.exclusive_cycles) : "-", number("%.0f", r.entries),
-         number("%.0f", r.iterations), number("%.2f %%", 100 * r.share), exact_text(r),
-         off_text(r)});
+         hex(r.end_offset), r.cycles ? formatted("%.0f", r.cycles->total) : "-", error_text(r),
+         r.exclusive_cycles ? formatted("%.0f", *r.exclusive_cycles) : "-",
+         formatted("%.0f", r.entries), formatted("%.0f", r.iterations),
+         formatted("%.2f %%", 100 * r.share), exact_text(r), off_text(r)});
   }
   return out;
 }
 
 std::string loops_json(std::span<const LoopReport> loops) {
   ordered_json j = ordered_json::array();
-  for (const LoopReport& r : rows_of(loops)) j.push_back(to_json(r));
+  for (const LoopReport& r : rows_of(loops)) j.push_back(loop_json(r));
   // Names come from the module and may be any bytes.
   return j.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
@@ -150,7 +150,7 @@ std::string executions_json(std::span<const LoopExecution> executions,
   ordered_json j = ordered_json::array();
   for (const LoopExecution& x : executions) {
     j.push_back({{"method", x.method.number()},
-                 {"loop", to_json(x.loop)},
+                 {"loop", loop_json(x.loop)},
                  {"start_offset", x.start_offset},
                  {unit, x.cycles},
                  {"thread", x.thread}});
@@ -164,8 +164,8 @@ std::string loops_csv(std::span<const LoopReport> loops) {
       "exclusive_cycles,entries,iterations,timed,share,parent,height,location,exact_cycles,"
       "error,unit\r\n";
   for (const LoopReport& r : rows_of(loops)) {
-    ordered_json j = to_json(r);
-    out += quoted(profile::guarded(r.name));
+    ordered_json j = loop_json(r);
+    out += csv_quoted(profile::guarded(r.name));
     for (const char* key :
          {"loop", "depth", "start_offset", "end_offset", "cycles", "cycles_low", "cycles_high",
           "exclusive_cycles", "entries", "iterations", "timed", "share", "parent", "height",

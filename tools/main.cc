@@ -35,9 +35,9 @@ struct RuntimeWords {
     named(app, "--interval", "interval", "mean gap between sampled calls; 1 samples every call");
     named(app, "--gap", "gap", "random | fixed | prime | exact");
     named(app, "--opt-range", "opt_range", "optimize only methods whose hash lies in low..high");
-    named(app, "--profile", "profile",
-          "a .upf file: read at the start, so that what was hot is optimized at once, and written "
-          "at the end");
+    named(
+        app, "--profile", "profile",
+        "a .upf file: read at the start, to optimize hot methods at once, and written at the end");
     named(app, "--stress", "stress", "force transitions, e.g. osr=all,copy=every:3");
     app.add_option_function<std::vector<std::string>>(
            "-O,--option",
@@ -48,7 +48,8 @@ struct RuntimeWords {
                given.emplace_back(w.substr(0, eq), w.substr(eq + 1));
              }
            },
-           "any option by NAME=VALUE; `uptier options` lists them; of two for one the later wins")
+           "sets any option by NAME=VALUE; `uptier options` lists them; if one is set twice, the "
+           "later wins")
         ->trigger_on_parse()
         ->allow_extra_args(false)
         ->type_name("NAME=VALUE");
@@ -86,20 +87,22 @@ struct RuntimeWords {
 // What is shown after a run, and where.
 void add_shown(CLI::App& app, Shown& s) {
   app.add_flag("--report{text}", s.report,
-               "what the tiers did, to stderr: --report or --report=json")
+               "prints a report of the tiers to stderr: --report or --report=json")
       ->check(CLI::IsMember({"text", "json"}));
   app.add_option("--report-to", s.report_to,
-                 "writes the report to FILE, and nothing else; - is stdout; implies --report")
+                 "writes only the report to FILE; - is stdout; implies --report")
       ->type_name("FILE");
   app.add_flag("--loops{text}", s.loops,
-               "times every loop, a table to stderr: --loops, --loops=json or --loops=csv; "
-               "--loops=each: the first 4096 executions of each thread, as JSON; implies -O "
-               "loops=on --interval=1 --policy=never unless given")
+               "times every loop and prints a table to stderr: --loops, --loops=json or "
+               "--loops=csv; --loops=each prints the first 4096 executions of each thread as JSON; "
+               "implies -O loops=on --interval=1 --policy=never unless given")
       ->check(CLI::IsMember({"text", "json", "csv", kEachLoop}));
-  app.add_option("--loops-to", s.loops_to, "the same of the table of loops; implies --loops")
+  app.add_option("--loops-to", s.loops_to,
+                 "writes only the table of loops to FILE; - is stdout; implies --loops")
       ->type_name("FILE");
-  app.add_flag("--log", s.log, "the records of log probes, to stderr");
-  app.add_option("--log-to", s.log_to, "the same of these records; implies --log")
+  app.add_flag("--log", s.log, "prints the records of log probes to stderr");
+  app.add_option("--log-to", s.log_to,
+                 "writes only these records to FILE; - is stdout; implies --log")
       ->type_name("FILE");
 }
 
@@ -151,7 +154,8 @@ int with_options(RuntimeWords& words, Command& c, int (*call)(const Command&), b
 }
 
 struct Commands {
-  CLI::App app{"Uptier: runs WebAssembly through sampling tiers, and shows what they did"};
+  CLI::App app{
+      "Uptier: runs WebAssembly programs in tiers with sampling, and shows what the tiers did"};
   std::span<char*> given;  // the words of the command line
   int code = kOk;
   RuntimeWords words;
@@ -179,17 +183,16 @@ struct Commands {
     if (run == nullptr) return;
     run->formatter(std::make_shared<RunFormatter>());
     run->footer(
-        "Arguments: prog.wasm (- for stdin), and behind it what the program is given.\n"
-        "Exit codes: the program's own; 134 after a trap (out of fuel included), 124 when its "
-        "time\n"
-        "is over, 125 for a refused module or where memory was refused, 1 where a file could not\n"
-        "be written and the program's own was 0.");
+        "Arguments: prog.wasm (- for stdin), followed by the arguments of the program.\nExit "
+        "codes: the program's own; 134 after a trap (out of fuel included); 124 after\n--timeout; "
+        "125 if the module or memory was refused; 1 if a file could not be written and\nthe "
+        "program's own code was 0.");
     run->prefix_command();
     words.add_to(*run);
     RunCommand& c = run_command;
     add_shown(*run, c.shown);
     run->add_option("--report-methods", c.shown.report_methods,
-                    "rows of the text report, 0 for all")
+                    "number of rows in the text report; 0: all")
         ->check(not_negative());
     run->add_option("--trace", c.trace, "writes the trace of all flushes to FILE");
     run->add_option(
@@ -198,21 +201,26 @@ struct Commands {
         "a table of counts");
     run->add_option("--dir", c.dirs, "opens a directory to the program: HOST or HOST::GUEST")
         ->allow_extra_args(false);
-    run->add_option("--env", c.env, "NAME=VALUE, or NAME to pass it on")->allow_extra_args(false);
+    run->add_option("--env", c.env,
+                    "sets a variable for the program: NAME=VALUE, or NAME to pass it on")
+        ->allow_extra_args(false);
     run->add_option("--invoke", c.invoke, "calls this export with ARGS instead of _start");
-    run->add_option("--timeout", c.timeout, "ends it after so many seconds, with exit code 124")
+    run->add_option("--timeout", c.timeout,
+                    "ends the program after this many seconds, with exit code 124")
         ->check(CLI::NonNegativeNumber);
-    run->add_option("--fuel", c.fuel, "ends it after so many calls and loop iterations, by a trap")
+    run->add_option("--fuel", c.fuel,
+                    "ends the program after this many calls and loop iterations, by a trap")
         ->check(not_negative());
-    run->add_option("--max-memory", c.max_memory,
-                    "bytes that its memory may have; more is refused: memory.grow is -1")
+    run->add_option(
+           "--max-memory", c.max_memory,
+           "limits the program's memory to this many bytes; memory.grow beyond it returns -1")
         ->check(not_negative());
     run->add_flag("--lazy-validation", c.lazy_validation,
-                  "validates a function when it is first called; one that is invalid traps then");
+                  "validates each function at its first call; an invalid function traps then");
     run->add_flag("--explicit-bounds", c.explicit_bounds,
                   "checks memory bounds in code instead of reserving address space");
     run->add_flag("--trap-unknown-imports", c.trap_unknown,
-                  "runs programs that import more functions than WASI's: a call of one traps");
+                  "runs programs that import functions outside of WASI; a call of one traps");
     run->callback([this, run] {
       std::vector<std::string> rest = run->remaining();
       if (rest.empty()) throw CLI::RequiredError("prog.wasm");
@@ -236,22 +244,22 @@ struct Commands {
     dump->callback([this] { code = trace_dump(file); });
     CLI::App* validate = trace->add_subcommand("validate", "checks a trace against its rules");
     validate->add_option("FILE", file)->required();
-    validate->add_flag("--json", json, "for programs");
+    validate->add_flag("--json", json, "as JSON");
     validate->callback([this] { code = trace_validate(file, json); });
     CLI::App* profile = trace->add_subcommand("profile", "prints the merged profile of a trace");
     profile->add_option("FILE", file)->required();
-    profile->add_flag("--json", json, "for programs: every kind, raw and estimated");
+    profile->add_flag("--json", json, "as JSON: every kind, raw and estimated");
     profile->callback([this] { code = trace_profile(file, json); });
     CLI::App* overlap = trace->add_subcommand("overlap", "compares the profiles of two traces");
     overlap->add_option("A", file)->required();
     overlap->add_option("B", other_file)->required();
-    overlap->add_flag("--json", json, "for programs: all kinds and methods");
+    overlap->add_flag("--json", json, "as JSON: all kinds and methods");
     overlap->callback([this] { code = trace_overlap(file, other_file, json); });
   }
 
   void add_profile() {
     CLI::App* profile =
-        add("profile", "works with profile files (.upf); reads traces and profiles as text, too");
+        add("profile", "works with profile files (.upf); also reads traces, and profiles as text");
     if (profile == nullptr) return;
     profile->require_subcommand(1);
     profile_view_words.add_to(*profile, code);
@@ -272,8 +280,9 @@ struct Commands {
     CLI::App* run = ir->add_subcommand("run", "runs a function");
     run->add_option("FILE", c.file)->required();
     run->add_option("ARGS", c.args, "one number a parameter");
-    run->add_option("--function", c.function, "which function; the last of the file by default");
-    run->add_flag("--interpret", c.interpret, "in the reference interpreter");
+    run->add_option("--function", c.function,
+                    "the function to run; by default the last one of the file");
+    run->add_flag("--interpret", c.interpret, "runs it in the reference interpreter");
     add_shown(*run, c.shown);
     words.add_to(*run);
     run->callback([this] {
@@ -284,50 +293,59 @@ struct Commands {
 
   void add_compile() {
     CLI::App* compile =
-        add("compile", "compiles a function of prog.wasm or prog.uir and shows how; runs nothing");
+        add("compile",
+            "compiles a function of prog.wasm or prog.uir and shows the stages; runs nothing");
     if (compile == nullptr) return;
     CompileCommand& c = compile_command;
     compile->add_option("FILE", c.file)->required();
-    compile->add_option("--function,-f", c.function, "its name, or its number in the file");
-    compile->add_option("--dump", c.dump, "of ir, passes, listing, probes, frames")
+    compile->add_option("--function,-f", c.function,
+                        "the function's name, or its number in the file");
+    compile->add_option("--dump", c.dump, "list of: ir, passes, listing, probes, frames")
         ->delimiter(',')
         ->check(CLI::IsMember({"ir", "passes", "listing", "probes", "frames"}))
         ->capture_default_str();
-    compile->add_option("--profile", c.profile, "a profile file, a trace, or a profile as text");
-    compile->add_flag("--baseline", c.baseline, "by the baseline compiler");
+    compile->add_option(
+        "--profile", c.profile,
+        "compiles with this profile: a profile file, a trace, or a profile as text");
+    compile->add_flag("--baseline", c.baseline, "uses the baseline compiler");
     compile->add_flag("--instrumented", c.instrumented, "the instrumented copy");
     compile->add_flag("!--no-inlining", c.inlining, "calls stay calls");
-    compile->add_flag("--cold-exits", c.cold_exits, "blocks that never ran become exits");
-    compile->add_option("--osr", c.osr_loop, "entered at this loop (a number); optimized code only")
+    compile->add_flag("--cold-exits", c.cold_exits,
+                      "omits blocks that never ran; they become exits");
+    compile
+        ->add_option("--osr", c.osr_loop,
+                     "makes code that is entered at this loop (a number); optimized code only")
         ->check(not_negative());
     compile
         ->add_flag("--speed{text}", c.speed,
-                   "times both compilers on all functions instead: --speed or --speed=json")
+                   "instead times both compilers on all functions: --speed or --speed=json")
         ->check(CLI::IsMember({"text", "json"}));
-    CLI::Option* list = compile->add_flag("--list", c.list, "the functions of FILE instead");
-    compile->add_flag("--json", c.json, "the list, for programs")->needs(list);
+    CLI::Option* list = compile->add_flag("--list", c.list, "instead lists the functions of FILE");
+    compile->add_flag("--json", c.json, "prints the list as JSON")->needs(list);
     compile->callback([this] {
       const bool is_dump = compile_command.speed.empty() && !compile_command.list;
       if (is_dump && compile_command.function.empty()) {
         throw CLI::ValidationError("-f NAME is required; --list names the functions of the file");
       }
       if (compile_command.baseline && compile_command.osr_loop >= 0) {
-        throw CLI::ValidationError("--osr",
-                                   "baseline code has no version that is entered at a loop");
+        throw CLI::ValidationError("--osr", "baseline code cannot be entered at a loop");
       }
       code = uptier::tools::compile(compile_command);
     });
   }
 
   void add_report() {
-    CLI::App* report = add("report", "a profile as a page for a browser");
+    CLI::App* report = add("report", "makes an HTML page of a profile");
     if (report == nullptr) return;
     ReportCommand& c = report_command;
     report->add_option("FILE", c.file, "a .upf file, a trace, or a profile as text")->required();
-    report->add_option("-o,--output", c.output, "instead of FILE.html; - for stdout");
-    report->add_option("--module", c.module, "the program: adds its code, calls and edges");
+    report->add_option("-o,--output", c.output,
+                       "writes this file in place of FILE.html; - for stdout");
+    report->add_option("--module", c.module,
+                       "the program; adds its code, calls and edges to the page");
     report->add_option("--against", c.against, "another profile, to compare with");
-    report->add_option("--listings", c.listings, "methods whose code is shown, the hottest")
+    report
+        ->add_option("--listings", c.listings, "shows the code of this many of the hottest methods")
         ->check(not_negative())
         ->capture_default_str();
     report->callback([this] { code = uptier::tools::report(report_command); });
@@ -335,15 +353,16 @@ struct Commands {
 
   void add_replay() {
     CLI::App* replay =
-        add("replay", "makes the decisions of a run again, by its options or by others");
+        add("replay", "repeats the decisions of a run, with its options or with others");
     if (replay == nullptr) return;
     replay->footer(
-        "With the options of the run every answer is the one in the log. With others, e.g.\n"
-        "-O speedup=1.5, it is what the policy would have said at that point; not what that would\n"
-        "have led to. Exit codes: 0 all answers are the same, 1 some are not, 3 no report.");
+        "With the options of the run, every answer must be the one in the log. With others, "
+        "e.g.\n-O speedup=1.5, each answer is the decision that the policy would have made at that "
+        "point;\nlater effects are not simulated. Exit codes: 0 no differences, 1 some, 3 not a "
+        "report.");
     replay->add_option("REPORT", replay_command.file, "a file of `uptier run --report=json`")
         ->required();
-    replay->add_flag("--json", replay_command.json, "for programs: what differs, and how many");
+    replay->add_flag("--json", replay_command.json, "as JSON: the differences, and their number");
     words.add_to(*replay);
     replay->callback([this] {
       Result<Options> o = words.options();
@@ -371,7 +390,7 @@ struct Commands {
     CLI::App* options_app = add("options", "prints every option of the runtime");
     if (options_app == nullptr) return;
     words.add_to(*options_app);
-    options_app->add_flag("--json", json, "for programs");
+    options_app->add_flag("--json", json, "as JSON");
     options_app->callback([this] {
       Result<Options> o = words.options();
       code = o ? show_options(*o, json) : usage_error(o.error().message);
@@ -403,7 +422,8 @@ int words_error(const CLI::App& app, const CLI::ParseError& e) {
   }
   std::string what = e.what();
   std::ranges::replace(what, '\n', ' ');
-  if (what == "A subcommand is required") what = "a command is missing; there are " + names_of(*at);
+  if (what == "A subcommand is required")
+    what = "a command is missing; the commands are " + names_of(*at);
   std::vector<std::string> flags;
   for (const CLI::Option* option : at->get_options()) {
     for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
@@ -479,8 +499,8 @@ int main(int argc, char** argv) try {
     return words_error(commands.app, e);
   }
   if (commands.app.get_subcommands().empty()) {
-    return usage_error("a command is missing; there are " + names_of(commands.app) +
-                       "; `uptier --help` says what they do");
+    return usage_error("a command is missing; the commands are " + names_of(commands.app) +
+                       "; `uptier --help` explains them");
   }
   return written(commands.code);
 } catch (const std::bad_alloc&) {

@@ -10,35 +10,33 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json to_json(uint64_t n) { return n; }
-ordered_json to_json(double n) { return n; }
-ordered_json to_json(bool on) { return on; }
+ordered_json option_json(uint64_t n) { return n; }
+ordered_json option_json(double n) { return n; }
+ordered_json option_json(bool on) { return on; }
 // The value as `-O` takes it.
-ordered_json to_json(TierMode m) {
+ordered_json option_json(TierMode m) {
   constexpr const char* kNames[] = {"auto", "baseline", "instrumented", "optimized"};
   return kNames[static_cast<size_t>(m)];
 }
-ordered_json to_json(PolicyMode m) {
+ordered_json option_json(PolicyMode m) {
   constexpr const char* kNames[] = {"auto", "always", "never"};
   return kNames[static_cast<size_t>(m)];
 }
-ordered_json to_json(FlowMode m) { return m == FlowMode::kEdges ? "edges" : "blocks"; }
-ordered_json to_json(CounterMode m) {
+ordered_json option_json(FlowMode m) { return m == FlowMode::kEdges ? "edges" : "blocks"; }
+ordered_json option_json(CounterMode m) {
   constexpr const char* kNames[] = {"per_thread", "interlocked", "scalable", "racing", "dual"};
   return kNames[static_cast<size_t>(m)];
 }
-ordered_json to_json(GapMode m) {
+ordered_json option_json(GapMode m) {
   constexpr const char* kNames[] = {"random", "fixed", "prime", "exact"};
   return kNames[static_cast<size_t>(m)];
 }
 
-ordered_json row(const char* name, ordered_json value, ordered_json usual, const char* unit,
-                 const char* reason) {
-  return {{"name", name},
-          {"value", std::move(value)},
-          {"default", std::move(usual)},
-          {"unit", unit},
-          {"reason", reason}};
+ordered_json row(const char* name, const char* group, ordered_json value, ordered_json usual,
+                 const char* unit, const char* reason) {
+  return {
+      {"name", name}, {"group", group},  {"value", std::move(value)}, {"default", std::move(usual)},
+      {"unit", unit}, {"reason", reason}};
 }
 
 }  // namespace
@@ -51,19 +49,22 @@ int show_options(const Options& o, bool json) {
   const Options usual;
   ordered_json rows = ordered_json::array();
   const auto numeric = [](const ordered_json& value) { return value.is_number(); };
-#define X(kind, field, fallback, low, high, unit, reason)                            \
-  rows.push_back(row(#field, to_json(o.field), to_json(usual.field), unit, reason)); \
-  if (numeric(rows.back()["value"])) {                                               \
-    rows.back()["low"] = low;                                                        \
-    rows.back()["high"] = high;                                                      \
+  const char* group = "embedder";
+#define X(kind, field, fallback, low, high, unit, reason)                                \
+  rows.push_back(                                                                        \
+      row(#field, group, option_json(o.field), option_json(usual.field), unit, reason)); \
+  if (numeric(rows.back()["value"])) {                                                   \
+    rows.back()["low"] = low;                                                            \
+    rows.back()["high"] = high;                                                          \
   }
-  UPTIER_OPTIONS(X)
+  UPTIER_EMBEDDER_OPTIONS(X)
+  rows.push_back(row("profile", group, o.profile, "", "text", ""));
+  group = "research";
+  UPTIER_RESEARCH_OPTIONS(X)
 #undef X
-  const std::pair<const char*, const std::string*> texts[] = {{"stress", &o.stress},
-                                                              {"opt_range", &o.opt_range},
-                                                              {"time_loops", &o.time_loops},
-                                                              {"profile", &o.profile}};
-  for (const auto& [name, value] : texts) rows.push_back(row(name, *value, "", "text", ""));
+  const std::pair<const char*, const std::string*> texts[] = {
+      {"stress", &o.stress}, {"opt_range", &o.opt_range}, {"time_loops", &o.time_loops}};
+  for (const auto& [name, value] : texts) rows.push_back(row(name, group, *value, "", "text", ""));
   return print_json({{"options", std::move(rows)}});
 }
 

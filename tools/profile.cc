@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "profile/algebra/algebra.h"
+#include "profile/data/text.h"
 #include "profile/formats/llvm_text.h"
 #include "profile/formats/tsv.h"
-#include "profile/data/text.h"
 #include "profile/trace/read_trace.h"
 #include "profile/upf/file.h"
 #include "profile/upf/read.h"
@@ -71,11 +71,11 @@ void tell(const std::string& path, const ProfileFile& file) {
     fail(kOk, path + ": " + std::to_string(file.unknown) +
                   " chunks or events of an unknown type or version were passed over");
   }
-  if (file.truncated) fail(kOk, path + ": it ends early; what precedes was read");
+  if (file.truncated) fail(kOk, path + ": it ends early; the part before was read");
   for (const std::string& what : merge_messages(file.report)) fail(kOk, path + ": " + what);
 }
 
-int write(const std::string& path, const ProfileFile& file) {
+int write_profile(const std::string& path, const ProfileFile& file) {
   Status s = write_output(path, profile_to_file(file));
   return s ? int{kOk} : fail(kFailed, s.error().message);
 }
@@ -133,6 +133,7 @@ int print_top_json(const Profile& p, uint64_t n) {
                     {"function_index", m->key.function_index},
                     {"share", ranking.share(mass)},
                     {"executions", static_cast<double>(mass)},
+                    {"behind", m->behind},
                     {"calls", m->calls},
                     {"samples", m->sampled_calls + m->bursts}});
   }
@@ -144,9 +145,20 @@ void print_top(const Profile& p, uint64_t n) {
   std::printf("%-32s %8s %14s %12s %12s\n", "method", "share", "executions", "calls", "samples");
   for (size_t i = 0; i < std::min<size_t>(ranking.order.size(), n); ++i) {
     const auto& [mass, m] = ranking.order[i];
-    std::printf("%-32s %7.2f%% %14.6Lg %12llu %12llu\n", shortened(m->name, 32).c_str(),
-                100 * ranking.share(mass), mass, ull(m->calls), ull(m->sampled_calls + m->bursts));
+    std::printf("%-32s %7.2f%% %14.6Lg %12llu %12llu%s\n", shortened(m->name, 32).c_str(),
+                100 * ranking.share(mass), mass, ull(m->calls), ull(m->sampled_calls + m->bursts),
+                m->behind ? "  behind" : "");
   }
+}
+
+// Says once what the mark means.
+void explain_behind(bool any) {
+  if (any)
+    std::puts("behind: ran in optimized code, which does not count; true numbers may be higher");
+}
+
+bool any_behind(const Profile& p) {
+  return std::ranges::any_of(p.methods, [](const auto& item) { return item.second.behind; });
 }
 
 }  // namespace
@@ -241,6 +253,7 @@ int profile_show(const ProfileShowCommand& command) {
     }
     print_summary(file.profile, c.cutoffs);
     print_top(file.profile, c.top);
+    explain_behind(any_behind(file.profile));
   }
   return kOk;
 }
@@ -249,7 +262,7 @@ namespace {
 
 // Where a table goes to stdout no file can.
 bool is_taken(const std::string& out) {
-  if (out == kStream) fail(kUsage, "the table goes to stdout: -o wants a file");
+  if (out == kStream) fail(kUsage, "the table goes to stdout: -o needs a file");
   return out == kStream;
 }
 
@@ -259,9 +272,12 @@ void print_moves(const OverlapReport& r, uint64_t top) {
               "share b", "moved", "overlap");
   for (size_t i = 0; i < std::min<size_t>(r.methods.size(), top); ++i) {
     const MethodOverlap& m = r.methods[i];
-    std::printf("%-32s %9.4f %9.4f %+9.4f %9.4f%s\n", shortened(m.name, 32).c_str(), m.share_a,
-                m.share_b, m.share_b - m.share_a, m.value, m.mismatched ? "  other code" : "");
+    std::printf("%-32s %9.4f %9.4f %+9.4f %9.4f%s%s\n", shortened(m.name, 32).c_str(), m.share_a,
+                m.share_b, m.share_b - m.share_a, m.value, m.mismatched ? "  other code" : "",
+                m.behind_a || m.behind_b ? "  behind" : "");
   }
+  const auto is_behind = [](const MethodOverlap& m) { return m.behind_a || m.behind_b; };
+  explain_behind(std::ranges::any_of(r.methods, is_behind));
 }
 
 }  // namespace
@@ -284,12 +300,12 @@ int profile_diff(const std::string& a, const std::string& b, uint64_t top, const
   if (out.empty()) return kOk;
   uint64_t missing = profile::subtract(second.profile, first.profile);
   if (missing != 0) {
-    fail(kOk, std::to_string(missing) + " counts of " + b + " were less than those of " + a);
+    fail(kOk, std::to_string(missing) + " counts of " + b + " fell below the share of " + a);
   }
   (void)profile::subtract(second.calls, first.calls);
   second.foreign = {};
   second.info.uploads.clear();  // what is left is not the sum of any runs
-  return write(out, second);
+  return write_profile(out, second);
 }
 
 int profile_top(const std::string& path, uint64_t n, const std::string& out, bool json) {
@@ -300,12 +316,13 @@ int profile_top(const std::string& path, uint64_t n, const std::string& out, boo
     print_top_json(file.profile, n);
   } else {
     print_top(file.profile, n);
+    explain_behind(any_behind(file.profile));
   }
   if (out.empty()) return kOk;
   file.info.uploads.clear();
   file.profile = profile::top(file.profile, n);
   profile::restrict_to(file.calls, file.profile);
-  return write(out, file);
+  return write_profile(out, file);
 }
 
 int profile_check(const std::vector<std::string>& files, bool json) {

@@ -21,7 +21,7 @@ std::string name_of(const Profile& p, const MethodKey& key) {
   return profile::hex(key.module_key) + ":" + std::to_string(key.function_index);
 }
 
-ordered_json to_json(const Profile& p, const MethodKey& key) {
+ordered_json callee_json(const Profile& p, const MethodKey& key) {
   return {{"name", name_of(p, key)},
           {"module_key", key.module_key},
           {"function_index", key.function_index}};
@@ -39,8 +39,8 @@ int profile_show_calls(const std::string& path, uint64_t top, bool json) {
     ordered_json list = ordered_json::array();
     for (const auto& [call, count] : rows) {
       list.push_back({{"calls", count},
-                      {"caller", to_json(file->profile, call.first)},
-                      {"callee", to_json(file->profile, call.second)}});
+                      {"caller", callee_json(file->profile, call.first)},
+                      {"callee", callee_json(file->profile, call.second)}});
     }
     return print_json({{"calls", std::move(list)}});
   }
@@ -59,7 +59,7 @@ int profile_show_order(const std::string& path, uint64_t top, bool json) {
   if (!file) return fail(file.error());
   const std::vector<MethodKey> order = file->calls.order();
   if (order.empty() && !file->profile.methods.empty()) {
-    return fail(kOk, path + ": says of no method when it was called first");
+    return fail(kOk, path + ": has no order of first calls");
   }
   if (json) {
     ordered_json list = ordered_json::array();
@@ -67,7 +67,7 @@ int profile_show_order(const std::string& path, uint64_t top, bool json) {
       const FirstCall& first = file->calls.first.at(key);
       list.push_back({{"position", first.mean()},
                       {"runs", static_cast<double>(first.runs) / CallProfile::kOneRun},
-                      {"method", to_json(file->profile, key)}});
+                      {"method", callee_json(file->profile, key)}});
     }
     return print_json({{"order", std::move(list)}});
   }

@@ -27,8 +27,8 @@ int draw_method(const ProfileDotCommand& c, const Profile& p, const std::vector<
     if (profile_of(p, g) == method) body = &g;
   }
   if (body == nullptr) {
-    fail(kOk, c.module.empty() ? "no arrows: what connects blocks is known with --module only"
-                               : "no arrows: " + c.module + " has no such method of this code");
+    fail(kOk, c.module.empty() ? "no arrows: edges between blocks are known with --module only"
+                               : "no arrows: " + c.module + " has no such method with this code");
   }
   text = dot_of_blocks(*method, body);
   return kOk;

@@ -17,12 +17,12 @@
 namespace uptier::tools {
 namespace {
 
-int write(const std::string& out, const std::string& text) {
+int write_out(const std::string& out, const std::string& text) {
   Status s = write_output(out.empty() ? kStream : out, std::as_bytes(std::span(text)));
   return s ? int{kOk} : fail(kFailed, s.error().message);
 }
 
-unsigned long long ull(uint64_t n) { return n; }
+unsigned long long wide(uint64_t n) { return n; }
 
 // Bodies that are inlined count in their methods, whose blocks have to be known.
 void tell_left_out(const std::string& format, const Profile& p) {
@@ -33,12 +33,12 @@ void tell_left_out(const std::string& format, const Profile& p) {
       stderr,
       "uptier: %llu of %zu inlined bodies are left out: no method of the profile has their "
       "code\n",
-      ull(left_out), p.inlined.size());
+      wide(left_out), p.inlined.size());
 }
 
 int export_hints(const ProfileExportCommand& c, const ProfileFile& file) {
   if (c.module.empty() || c.out.empty()) {
-    return fail(kUsage, "wasm-hints wants --module prog.wasm, and -o for the module with hints");
+    return fail(kUsage, "wasm-hints needs --module prog.wasm, and -o for the module with hints");
   }
   std::vector<uint8_t> bytes;
   if (!read_file(c.module, bytes)) return kFailed;
@@ -50,14 +50,14 @@ int export_hints(const ProfileExportCommand& c, const ProfileFile& file) {
                "uptier: %llu functions known, %llu not; branches: %llu likely, %llu unlikely, "
                "%llu without a hint; %llu frequencies; %llu indirect calls with targets; "
                "%llu priorities\n",
-               ull(r.functions), ull(r.unknown), ull(r.likely), ull(r.unlikely), ull(r.unclear),
-               ull(r.frequencies), ull(r.targeted), ull(r.prioritized));
-  return write(c.out, {reinterpret_cast<const char*>(hinted->data()), hinted->size()});
+               wide(r.functions), wide(r.unknown), wide(r.likely), wide(r.unlikely),
+               wide(r.unclear), wide(r.frequencies), wide(r.targeted), wide(r.prioritized));
+  return write_out(c.out, {reinterpret_cast<const char*>(hinted->data()), hinted->size()});
 }
 
 // With a file to write, a folder beside it receives what stands in for sources.
 int export_lcov(const ProfileExportCommand& c, const Profile& p) {
-  if (c.out.empty() || c.out == kStream) return write(c.out, profile::to_lcov(p));
+  if (c.out.empty() || c.out == kStream) return write_out(c.out, profile::to_lcov(p));
   const std::string folder = std::filesystem::absolute(c.out + ".src").string();
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -65,9 +65,9 @@ int export_lcov(const ProfileExportCommand& c, const Profile& p) {
   std::vector<profile::LcovListing> listings;
   const std::string coverage = profile::to_lcov(p, folder, &listings);
   for (const profile::LcovListing& l : listings) {
-    if (int code = write(folder + "/" + l.name, l.text); code != kOk) return code;
+    if (int code = write_out(folder + "/" + l.name, l.text); code != kOk) return code;
   }
-  return write(c.out, coverage);
+  return write_out(c.out, coverage);
 }
 
 }  // namespace
@@ -79,13 +79,13 @@ int profile_export(const ProfileExportCommand& c) {
   if (c.format == "wasm-hints") return export_hints(c, file);
   tell_left_out(c.format, p);
   if (c.format == "lcov") return export_lcov(c, p);
-  return write(c.out, c.format == "json"     ? profile_json(file)
-                      : c.format == "csv"    ? profile::to_csv(p, file.calls)
-                      : c.format == "tsv"    ? profile::to_tsv(p, file.info, file.calls)
-                      : c.format == "folded" ? profile::to_folded(p)
-                      : c.format == "pprof"  ? profile::to_pprof(p, file.info)
-                      : c.format == "text"   ? to_text(p)
-                                             : profile::to_llvm_text(p));
+  return write_out(c.out, c.format == "json"     ? profile_json(file)
+                          : c.format == "csv"    ? profile::to_csv(p, file.calls)
+                          : c.format == "tsv"    ? profile::to_tsv(p, file.info, file.calls)
+                          : c.format == "folded" ? profile::to_folded(p)
+                          : c.format == "pprof"  ? profile::to_pprof(p, file.info)
+                          : c.format == "text"   ? to_text(p)
+                                                 : profile::to_llvm_text(p));
 }
 
 }  // namespace uptier::tools

@@ -5,7 +5,8 @@
 #include "profile/formats/llvm_text.h"
 #include "profile/formats/tsv.h"
 #include "profile/upf/file.h"
-#include "profile/upf/merge.h"
+#include "profile/upf/profile_sum.h"
+#include "profile/upf/uploads.h"
 #include "tools/body_graph.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
@@ -35,7 +36,7 @@ Result<ProfileFile> parse(const std::string& text, const Profile* like) {
   const bool known = profile::looks_like_llvm_text(text) || profile::looks_like_tsv(text);
   if (!known && looks_like_profile(std::as_bytes(std::span(text)))) {
     return Error{ErrorCode::kCorruptInput,
-                 text.empty() ? "it is empty" : "it is a profile file already: merge takes it"};
+                 text.empty() ? "it is empty" : "it is a profile file already: use merge"};
   }
   if (!profile::looks_like_llvm_text(text)) return profile::profile_from_tsv(text);
   Result<Profile> p = profile::profile_from_llvm_text(text, like);
@@ -84,11 +85,11 @@ int profile_import(const ProfileImportCommand& c) {
   ProfileFile sum;
   for (size_t i = 0; i < files.size(); ++i) {
     if (fates[i] == profile::UploadFate::kKnown) {
-      fail(kOk, c.files[i] + ": its runs were in others already");
+      fail(kOk, c.files[i] + ": its runs were already in other files");
       continue;
     }
     if (fates[i] == profile::UploadFate::kConflict) {
-      return fail(kFailed, c.files[i] + ": shares some runs with the other files, and has others");
+      return fail(kFailed, c.files[i] + ": shares some runs with the other files, but not all");
     }
     sum.report += files[i].report;
     sum.report += merge(sum.profile, files[i].profile);

@@ -108,6 +108,7 @@ ordered_json to_json(const MethodProfile& m) {
   j["weight_squares"] = m.weight_squares;
   j["interval"] = m.interval != 0 ? ordered_json(m.interval) : ordered_json(nullptr);
   j["time"] = m.time != 0 ? ordered_json(m.time) : ordered_json(nullptr);
+  j["behind"] = m.behind;
   j["cfg_hash"] = m.schema.cfg_hash;
   j["sites"] = ordered_json::array();
   for (const Slot& slot : m.schema.slots) j["sites"].push_back(to_json(m, slot));
@@ -227,14 +228,14 @@ ordered_json order_json(const CallProfile& calls) {
 }
 
 // Names come from the module and may be any bytes.
-std::string print(const ordered_json& j) {
+std::string pretty(const ordered_json& j) {
   return j.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
 
 std::string profile_json(const Profile& profile) {
-  return print({{"methods", methods_json(profile)}, {"inlined", inlined_json(profile)}});
+  return pretty({{"methods", methods_json(profile)}, {"inlined", inlined_json(profile)}});
 }
 
 std::string profile_json(const ProfileFile& file) {
@@ -245,7 +246,7 @@ std::string profile_json(const ProfileFile& file) {
   j["shapes"] = shapes_json(file.calls);
   j["calls"] = graph_json(file.calls);
   j["first_calls"] = order_json(file.calls);
-  return print(j);
+  return pretty(j);
 }
 
 std::string profile_json(const TraceProfile& trace) {
@@ -255,7 +256,7 @@ std::string profile_json(const TraceProfile& trace) {
   j["lost"] = trace.lost;
   j["methods"] = methods_json(trace.profile);
   j["inlined"] = inlined_json(trace.profile);
-  return print(j);
+  return pretty(j);
 }
 
 }  // namespace uptier::tools

@@ -1,11 +1,15 @@
 // uptier profile match: what of a profile is of use for a module that was edited since it was made.
 //
 // Methods are found by their key, or else by their name where only one has it, as the runtime does
-// (tiering/saved/saved_profile.h); those of other code are matched by their calls (profile/algebra/match.h). Inlined
+// (tiering/saved/saved_profile.h); those of other code are matched by their calls (profile/algebra/match.h).
+// Functions that have no name, in a module that was stripped, are found by their code and its order: of
+// those with one hash the n-th is the n-th, where the profile has as many that nothing else was found
+// for. (The runtime does not: it meets functions one by one.) Inlined
 // bodies stay where no code on the way changed (profile/algebra/match_inlined.h).
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "jit/analysis/code_shape.h"
 #include "profile/algebra/match.h"
@@ -33,6 +37,8 @@ class Match {
 
  private:
   const MethodProfile* find(MethodId m) const;
+  const MethodProfile* find_named(MethodId m) const;
+  void pair_nameless();
   void take(MethodId m, const MethodProfile& old);
   void take_inlined();
   MethodKey key_of(MethodId m) const;
@@ -40,6 +46,8 @@ class Match {
   const ProfileFile& file_;
   const Functions& functions_;
   std::map<std::string, const MethodProfile*> by_name_;  // null where two have it
+  std::map<uint32_t, const MethodProfile*> by_order_;    // functions without a name
+  std::set<const MethodProfile*> paired_;                // what these are
   std::map<MethodKey, MethodKey> moved_;                 // old key -> new one
   profile::SameMethods same_;
   Profile matched_;
@@ -59,6 +67,36 @@ Match::Match(const ProfileFile& file, const Functions& functions)
     auto [at, added] = by_name_.emplace(m.name, &m);
     if (!added) at->second = nullptr;
   }
+  pair_nameless();
+}
+
+// The name that stands for none says where a function is, which an edit changes.
+bool is_nameless(const std::string& name) { return name.empty() || name.starts_with("func["); }
+
+void Match::pair_nameless() {
+  std::map<uint64_t, std::vector<uint32_t>> here;
+  std::set<const MethodProfile*> found;
+  for (uint32_t i = 0; i < functions_.module.functions.size(); ++i) {
+    const MethodId m(i);
+    const jit::Function& f = functions_.module.functions[i];
+    const MethodProfile* old = find_named(m);
+    const bool by_key = file_.profile.find(key_of(m)) != nullptr;
+    if (!by_key && is_nameless(f.name)) {
+      here[f.cfg_hash].push_back(i);
+    } else if (old != nullptr) {
+      found.insert(old);
+    }
+  }
+  std::map<uint64_t, std::vector<const MethodProfile*>> there;
+  for (const auto& [key, m] : file_.profile.methods) {
+    if (!found.contains(&m)) there[m.schema.cfg_hash].push_back(&m);
+  }
+  for (const auto& [hash, functions] : here) {
+    const auto same = there.find(hash);
+    if (same == there.end() || same->second.size() != functions.size()) continue;
+    for (size_t n = 0; n < functions.size(); ++n) by_order_[functions[n]] = same->second[n];
+    paired_.insert(same->second.begin(), same->second.end());
+  }
 }
 
 MethodKey Match::key_of(MethodId m) const {
@@ -66,6 +104,13 @@ MethodKey Match::key_of(MethodId m) const {
 }
 
 const MethodProfile* Match::find(MethodId m) const {
+  const auto at = by_order_.find(m.index());
+  if (at != by_order_.end()) return at->second;
+  const MethodProfile* named = find_named(m);
+  return paired_.contains(named) ? nullptr : named;
+}
+
+const MethodProfile* Match::find_named(MethodId m) const {
   if (const MethodProfile* same = file_.profile.find(key_of(m))) return same;
   const std::string& name = functions_.module.functions[m.index()].name;
   auto at = by_name_.find(name);
@@ -178,7 +223,7 @@ CallProfile Match::calls() const {
 
 int profile_match(const std::string& path, const std::string& module, const std::string& out,
                   bool json) {
-  if (out == kStream) return fail(kUsage, "the report goes to stdout: -o wants a file");
+  if (out == kStream) return fail(kUsage, "the report goes to stdout: -o needs a file");
   Result<ProfileFile> file = load_profile(path);
   if (!file) return fail(file.error());
   Result<std::vector<uint8_t>> bytes = read_file(module);

@@ -5,7 +5,7 @@
 // counts, all of them are looked at before the first is added: then no run is counted twice,
 // whatever the order.
 //
-// A sum that would take much more than the largest file is made range by range (profile/upf/merge.h):
+// A sum that would take much more than the largest file is made range by range (profile/upf/profile_sum.h):
 //
 //     all files -> sum of the first methods -> written; parts of all files -> the next ones -> ...
 //
@@ -34,7 +34,8 @@
 #include "profile/base/numbers.h"
 #include "profile/data/text.h"
 #include "profile/upf/file.h"
-#include "profile/upf/merge.h"
+#include "profile/upf/profile_sum.h"
+#include "profile/upf/uploads.h"
 #include "profile/upf/segment_writer.h"
 #include "profile/upf/trace_info.h"
 #include "tools/commands.h"
@@ -165,7 +166,8 @@ int Merge::parse() {
   }
   for (const std::string& key : command_.modules) {
     const std::optional<uint64_t> number = profile::parse_unsigned(key);
-    if (!number) return fail(kUsage, "--module " + key + ": a key is a number, as show prints it");
+    if (!number)
+      return fail(kUsage, "--module " + key + ": a key is a number, in the form that show prints");
     modules_.push_back(*number);
   }
   return kOk;
@@ -219,8 +221,8 @@ int Merge::plan(Share& share) {
     if (fates[i] != UploadFate::kConflict) continue;
     if (!command_.force) {
       return fail(kFailed, uploads[i].second->path +
-                               ": shares some runs with the other files, and has others besides; "
-                               "--force counts the shared ones twice");
+                               ": shares some runs with the other files, but not all; --force "
+                               "counts the shared ones twice");
     }
     uploads[i].first->fate = UploadFate::kSummed;
   }
@@ -251,7 +253,7 @@ void Merge::tell_of(Input& input, const UpfReader& reader) const {
   std::vector<std::string>& told = input.told;
   if (!again()) {
     told = reader.warnings();
-    if (reader.truncated()) told.push_back("it ends early; what precedes was merged");
+    if (reader.truncated()) told.push_back("it ends early; the part before was merged");
     return;
   }
   for (const std::string& what : reader.warnings()) {
@@ -361,7 +363,7 @@ void Merge::tell(const MergeReport& r) const {
   for (const Input& input : inputs_) {
     for (const std::string& what : input.told) fail(kOk, input.path + ": " + what);
   }
-  if (known_ != 0) fail(kOk, std::to_string(known_) + " uploads were in others already");
+  if (known_ != 0) fail(kOk, std::to_string(known_) + " uploads were already in other files");
   for (const std::string& what : merge_messages(r)) fail(kOk, what);
 }
 
@@ -379,7 +381,7 @@ void Merge::filter(ProfileFile& sum) const {
 }
 
 // A name that files with the same bytes share, whoever writes them.
-std::string name_of(std::string name, const profile::SegmentPieces& pieces) {
+std::string piece_name(std::string name, const profile::SegmentPieces& pieces) {
   if (name.find("%H") == name.npos) return name;
   XXH3_state_t state;
   XXH3_64bits_reset(&state);
@@ -460,10 +462,11 @@ void add_methods(const Profile& sum, profile::SegmentWriter& writer) {
 int Merge::write(const ProfileFile& rest, profile::SegmentWriter& writer) const {
   writer.add(rest.profile.inlined);
   const bool told = !voters_.asked() || rest.foreign.empty();
-  if (!told) fail(kOk, "what other tools have left says of no host what it saw, and was left out");
+  if (!told)
+    fail(kOk, "data of other tools was left out: it does not say which host it comes from");
   if (!voters_.asked()) writer.add(rest.foreign);
   const profile::SegmentPieces pieces = writer.finish(rest.info, {}, {}, &rest.calls, {}, nullptr);
-  Status s = write_output(name_of(command_.out, pieces), pieces);
+  Status s = write_output(piece_name(command_.out, pieces), pieces);
   return s ? kOk : fail(kFailed, s.error().message);
 }
 

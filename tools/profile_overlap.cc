@@ -40,7 +40,7 @@ int draw(const ProfileOverlapCommand& c, const Profile& a, const Profile& b, Ove
     if (!read) return fail(read.error());
     bodies = std::move(*read);
   } else {
-    fail(kOk, "no arrows: what connects blocks is known with --module only");
+    fail(kOk, "no arrows: edges between blocks are known with --module only");
   }
   std::error_code error;
   std::filesystem::create_directories(c.dot, error);

@@ -140,7 +140,7 @@ Status roll_back(const std::string& to) {
   return {};
 }
 
-void tell(const ProfilePromoteCommand& c, const std::vector<Gate>& gates, bool pass) {
+void tell_gates(const ProfilePromoteCommand& c, const std::vector<Gate>& gates, bool pass) {
   if (c.json) {
     nlohmann::json j = {{"candidate", c.candidate},       {"to", c.to},
                         {"promoted", pass && !c.dry_run}, {"passed", pass},
@@ -163,7 +163,7 @@ void tell(const ProfilePromoteCommand& c, const std::vector<Gate>& gates, bool p
                 number(g.threshold).c_str(), g.flag.empty() ? "" : " (", g.flag.c_str(),
                 g.flag.empty() ? "" : ")");
   }
-  std::printf("%s\n", !pass       ? (c.to + " stays as it is").c_str()
+  std::printf("%s\n", !pass       ? (c.to + " is not changed").c_str()
                       : c.dry_run ? (c.candidate + " would become " + c.to).c_str()
                                   : (c.candidate + " is " + c.to + " now").c_str());
 }
@@ -174,8 +174,7 @@ int promote_back(const ProfilePromoteCommand& c) {
   if (int code = check_held(held); code != kOk) return code;
   Result<ProfileFile> previous = load_profile(last);
   if (!previous) return fail(kFailed, previous.error().message);
-  if (!is_whole(*previous))
-    return fail(kCorrupt, last + ": it is damaged, so it is not taken back");
+  if (!is_whole(*previous)) return fail(kCorrupt, last + ": it is damaged, so it is not restored");
   if (!c.dry_run) {
     if (Status s = roll_back(c.to); !s) return fail(kFailed, s.error().message);
   }
@@ -185,7 +184,7 @@ int promote_back(const ProfilePromoteCommand& c) {
         {"to", c.to}, {"from", last}, {"rolled_back", !c.dry_run}, {"dry_run", c.dry_run}};
     std::printf("%s\n", j.dump(2).c_str());
   } else {
-    std::printf("%s %s what was %s; %s.rolled-back has what it replaces\n", c.to.c_str(), now,
+    std::printf("%s %s the former %s; %s.rolled-back has the replaced profile\n", c.to.c_str(), now,
                 last.c_str(), c.to.c_str());
   }
   return kOk;
@@ -197,7 +196,7 @@ int profile_promote(const ProfilePromoteCommand& command) {
   ProfilePromoteCommand c = command;
   if (!c.candidate.empty()) c.candidate = seekable(c.candidate);  // is read twice
   if (c.roll_back) return promote_back(c);
-  if (c.candidate.empty()) return fail(kUsage, "promote wants a candidate, or --roll-back");
+  if (c.candidate.empty()) return fail(kUsage, "promote needs a candidate, or --roll-back");
   if (c.to == kStream) return fail(kUsage, "--to wants a file");
   ProfileFile candidate;
   if (int code = open_profile(c.candidate, candidate); code != kOk) return code;
@@ -214,7 +213,7 @@ int profile_promote(const ProfilePromoteCommand& command) {
   if (pass && !c.dry_run) {
     if (Status s = install(c, candidate); !s) return fail(kFailed, s.error().message);
   }
-  tell(command, gates, pass);
+  tell_gates(command, gates, pass);
   return pass ? kOk : kFailed;
 }
 

@@ -77,7 +77,7 @@ int read_runs(const std::string& path, bool (*wanted)(const Run&), const char* w
   std::erase_if(runs, [&](const Run& run) { return !wanted(run); });
   std::ranges::stable_sort(runs, {}, &Run::time);
   if (std::ssize(runs) > kMostRuns) runs.erase(runs.begin(), runs.end() - kMostRuns);
-  return runs.empty() ? fail(kFailed, path + ": no run left its " + what + " here") : int{kOk};
+  return runs.empty() ? fail(kFailed, path + ": no run has saved its " + what + " here") : int{kOk};
 }
 
 void print_text(const std::string& title, const Timeline& t, const Versions& versions) {
@@ -94,7 +94,7 @@ void print_text(const std::string& title, const Timeline& t, const Versions& ver
 
 using nlohmann::ordered_json;
 
-ordered_json to_json(uint64_t time, const Timeline& t, const Versions& versions) {
+ordered_json point_json(uint64_t time, const Timeline& t, const Versions& versions) {
   ordered_json list = ordered_json::array();
   for (const Timeline::Version* v : versions) {
     list.push_back({{"method", t.methods[v->method].name},
@@ -139,7 +139,7 @@ int profile_show_timeline(const std::string& path, bool json) {
   for (size_t i = 0; i < runs.size(); ++i) {
     const Versions versions = in_order(runs[i].timeline);
     if (json) {
-      list.push_back(to_json(runs[i].time, runs[i].timeline, versions));
+      list.push_back(point_json(runs[i].time, runs[i].timeline, versions));
       continue;
     }
     if (i > 0) std::printf("\n");

@@ -33,13 +33,14 @@ Result<std::vector<DecisionRecord>> read_decisions(const std::string& file,
     for (const json& j : report.at("decisions")) found.push_back(read_decision(j));
     return found;
   } catch (const json::parse_error& e) {
-    return Error{ErrorCode::kCorruptInput, file + ": no JSON, from byte " + std::to_string(e.byte) +
-                                               " on; it takes what `run --report=json` writes"};
+    return Error{ErrorCode::kCorruptInput,
+                 file + ": not JSON, from byte " + std::to_string(e.byte) +
+                     " on; replay reads the output of `run --report=json`"};
   } catch (const json::exception&) {
     return Error{ErrorCode::kCorruptInput,
                  file +
-                     ": JSON, but no report: it takes what `run --report=json` writes, with "
-                     "\"decisions\" and their \"inputs\""};
+                     ": JSON, but not a report: replay reads the output of `run --report=json`, "
+                     "with \"decisions\" and their \"inputs\""};
   }
 }
 
@@ -51,7 +52,7 @@ bool same_answer(const DecisionRecord& a, const DecisionRecord& b) {
   return a.action == b.action && a.reason == b.reason && a.priority == b.priority;
 }
 
-nlohmann::ordered_json to_json(const DecisionRecord& r) {
+nlohmann::ordered_json decision_json(const DecisionRecord& r) {
   return {{"action", r.action}, {"reason", r.reason}, {"priority", r.priority}};
 }
 
@@ -91,8 +92,8 @@ int replay(const ReplayCommand& c) {
     if (c.json) {
       others.push_back({{"sequence", r.sequence},
                         {"method", r.method_name},
-                        {"was", to_json(r)},
-                        {"now", to_json(*again)}});
+                        {"was", decision_json(r)},
+                        {"now", decision_json(*again)}});
     } else {
       print_other(r, *again);
     }
@@ -104,8 +105,8 @@ int replay(const ReplayCommand& c) {
                 {"differences", std::move(others)}});
     return count.other == 0 ? kOk : kFailed;
   }
-  std::printf("%" PRIu64 " decisions as they were made, %" PRIu64 " otherwise; %" PRIu64
-              " records of what was noticed or set\n",
+  std::printf("%" PRIu64 " decisions are the same, %" PRIu64 " differ; %" PRIu64
+              " records are events or settings\n",
               count.same, count.other, count.noticed);
   return count.other == 0 ? kOk : kFailed;
 }

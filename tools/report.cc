@@ -12,7 +12,7 @@
 namespace uptier::tools {
 namespace {
 
-std::string name_of(const std::string& path) {
+std::string file_name_of(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
@@ -21,19 +21,19 @@ std::string name_of(const std::string& path) {
 int report(const ReportCommand& command) {
   ReportCommand c = command;
   const bool named = c.file != kStream || !c.output.empty();
-  if (!named) return fail(kUsage, "a profile from stdin has no name: -o says where the page goes");
+  if (!named) return fail(kUsage, "a profile from stdin has no name: use -o to name the page");
   if (Status s = check_stdin({c.file, c.against}); !s) return fail(kUsage, s.error().message);
   c.file = seekable(c.file);  // is read twice
   Result<ProfileFile> file = load_profile(c.file);
   if (!file) return fail(file.error());
   ReportSource source;
-  source.name = name_of(command.file);
+  source.name = file_name_of(command.file);
   source.file = std::move(*file);
   source.timeline = last_timeline(c.file, source.file.warnings);
   if (!c.against.empty()) {
     Result<ProfileFile> other = load_profile(c.against);
     if (!other) return fail(other.error());
-    source.against_name = name_of(c.against);
+    source.against_name = file_name_of(c.against);
     source.against = std::move(other->profile);
   }
   std::unique_ptr<ReportModule> module;

@@ -42,7 +42,7 @@ ordered_json summary_json(const Profile& p) {
 ordered_json warnings_json(const ProfileFile& f) {
   ordered_json list = ordered_json::array();
   for (const std::string& w : f.warnings) list.push_back(w);
-  if (f.truncated) list.push_back("the file ends early; what precedes is shown");
+  if (f.truncated) list.push_back("the file ends early; the part before is shown");
   for (const std::string& what : merge_messages(f.report)) list.push_back(what);
   return list;
 }
@@ -184,7 +184,7 @@ ordered_json Builder::loop_count(size_t row) const {
 ordered_json Builder::methods() const {
   ordered_json j;
   for (const char* column : {"name", "module", "index", "calls", "sampled", "bursts", "iterations",
-                             "interval", "executions", "cycles", "loops", "cfg"}) {
+                             "interval", "executions", "cycles", "loops", "cfg", "behind"}) {
     j[column] = ordered_json::array();
   }
   for (size_t row = 0; row < rows_.size(); ++row) {
@@ -205,6 +205,7 @@ ordered_json Builder::methods() const {
                                                   : ordered_json(rounded(cycles->second)));
     j["loops"].push_back(loop_count(row));
     j["cfg"].push_back(seen == nullptr ? "" : profile::hex(m.schema.cfg_hash));
+    j["behind"].push_back(m.behind);
   }
   return j;
 }

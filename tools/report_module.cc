@@ -15,7 +15,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr uint64_t kCodeBudget = uint64_t{1} << 30;
 constexpr char kMark = '\x01';  // starts a heading of a listing
 constexpr char kEnd = '\x02';   // and ends its number
 
@@ -208,7 +207,8 @@ ordered_json ReportModule::code_json(const MethodProfile& m, bool optimized) {
   };
   names.address = [&](const void* at) { return world_->name_of(at); };
   j["code"] = pieces_of(listing(**code, names));
-  j["made"] = optimized ? "optimized with this profile, now" : "by the baseline compiler, now";
+  j["made"] =
+      optimized ? "optimized with this profile, now" : "compiled by the baseline compiler, now";
   return j;
 }
 

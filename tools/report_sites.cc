@@ -10,7 +10,7 @@ namespace {
 using nlohmann::ordered_json;
 namespace word = slot_word;
 
-ordered_json rounded(double n) { return std::round(n); }
+ordered_json rounded_json(double n) { return std::round(n); }
 
 double total_of(const MethodProfile& m, const Slot& slot) {
   const auto e = m.estimate(slot.kind, slot.site);
@@ -72,18 +72,18 @@ void add_loop(const MethodProfile& m, const Slot& slot, ordered_json& j) {
   j.push_back(m.counts[slot.word + word::kLoopTimed]);
   const auto cycles = m.loop_cycles(slot.site);
   const bool timed = cycles && m.counts[slot.word + word::kLoopTimed] != 0;
-  j.push_back(timed ? rounded(cycles->total) : nullptr);
-  j.push_back(timed ? rounded(cycles->low) : nullptr);
-  j.push_back(timed ? rounded(cycles->high) : nullptr);
+  j.push_back(timed ? rounded_json(cycles->total) : nullptr);
+  j.push_back(timed ? rounded_json(cycles->low) : nullptr);
+  j.push_back(timed ? rounded_json(cycles->high) : nullptr);
 }
 
 void add_count(const MethodProfile& m, const Slot& slot, ordered_json& j) {
   const auto e = m.estimate(slot.kind, slot.site);
   j.push_back(m.counts[slot.word]);
-  j.push_back(e ? rounded(e->total) : nullptr);
+  j.push_back(e ? rounded_json(e->total) : nullptr);
   if (!e || e->low == e->high) return;  // exact
-  j.push_back(rounded(e->low));
-  j.push_back(rounded(e->high));
+  j.push_back(rounded_json(e->low));
+  j.push_back(rounded_json(e->high));
 }
 
 ordered_json site_json(const MethodProfile& m, const Slot& slot, const ReportRows& rows) {
@@ -93,15 +93,15 @@ ordered_json site_json(const MethodProfile& m, const Slot& slot, const ReportRow
     case SlotKind::kEdge:
     case SlotKind::kCounter: add_count(m, slot, j); break;
     case SlotKind::kCallTarget:
-      j.push_back(rounded(total_of(m, slot)));
+      j.push_back(rounded_json(total_of(m, slot)));
       add_targets(m, slot, rows, j);
       break;
     case SlotKind::kValue:
-      j.push_back(rounded(total_of(m, slot)));
+      j.push_back(rounded_json(total_of(m, slot)));
       add_values(m, slot, j);
       break;
     case SlotKind::kRange:
-      j.push_back(rounded(total_of(m, slot)));
+      j.push_back(rounded_json(total_of(m, slot)));
       add_range(m, slot, j);
       break;
     case SlotKind::kLoop: add_loop(m, slot, j); break;

@@ -13,6 +13,7 @@
 #include "tools/events.h"
 #include "tools/fail.h"
 #include "tools/leave.h"
+#include "tools/runtime_stream.h"
 #include "tools/save_on_signal.h"
 #include "tools/time_limit.h"
 #include "tools/values.h"
@@ -70,13 +71,13 @@ void tell_of_misplaced(const wasm::ModuleInfo& module, const RunCommand& c) {
     if (i.kind == wasm::ExternKind::kFunction && i.name == "args_get") return;
   }
   fail(kOk, c.misplaced + " stands behind " + c.module +
-                ", so it went to the program, which reads no arguments; usage: " + kRunUsage);
+                ", so it was passed to the program, which reads no arguments; usage: " + kRunUsage);
 }
 
 // The same of an argument of a function: a number is no option.
 std::string misplaced_hint(const RunCommand& c) {
   if (c.misplaced.empty()) return "";
-  return "; options of uptier stand in front of the module: " + std::string(kRunUsage);
+  return "; write options of uptier before the module: " + std::string(kRunUsage);
 }
 
 int call_function(wasm::Instance& instance, const RunCommand& c) {
@@ -119,12 +120,14 @@ int tell_of_profile(Runtime& runtime, const Options& options, const Status& save
   SavedReport r = runtime.saved_report();
   if (!r.problem.empty()) fail(kOk, r.problem);
   if (r.stale != 0) {
-    fail(kOk, r.file + ": " + std::to_string(r.stale) +
-                  " methods have other code than when they were profiled: dropped");
+    fail(kOk,
+         r.file + ": " + std::to_string(r.stale) +
+             " methods have other code than when they were profiled: their profiles were dropped");
   }
   if (r.matched != 0) {
     fail(kOk, r.file + ": " + std::to_string(r.matched) +
-                  " methods have other code than when they were profiled: matched by their calls");
+                  " methods have other code than when they were profiled: their profiles were "
+                  "matched by their calls");
   }
   return saved ? int{kOk} : fail(kFailed, saved.error().message);
 }
@@ -199,8 +202,8 @@ int start(wasm::Instance& instance, const RunCommand& c) {
   if (!c.invoke.empty()) return call_function(instance, c);
   wasm::Extern main = instance.find_export("_start");
   if (std::get_if<wasm::FuncRef>(&main) == nullptr) {
-    return fail(kRefused, c.module + ": exports no function \"_start\", so it is no command; " +
-                              "--invoke calls another function of it");
+    return fail(kRefused, c.module + ": exports no function \"_start\", so it is not a command; " +
+                              "use --invoke to call another function of it");
   }
   wasm::CommandResult r = wasm::run_start(instance);
   if (r.exit_code) return static_cast<int>(*r.exit_code & 0xff);
@@ -235,6 +238,7 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
   if (!wasi) return fail(kFailed, wasi.error().message);
 
   Runtime& runtime = (*engine)->runtime();
+  std::optional<RuntimeStream> stream(std::in_place, runtime);
   // The worker begins with what it knows of them when the thread attaches; a report names those that
   // were never called. Where there is no room for them, instantiation says so.
   if (!c.options.profile.empty() || !c.shown.report.empty()) {
@@ -272,6 +276,7 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
     Status saved = runtime.save_profile();
     const int shown = show(runtime, c.shown);
     const int kept = tell_of_profile(runtime, c.options, saved);
+    stream.reset();
     finish_events();
     if (code == kOk) code = shown != kOk ? shown : kept;
   } catch (const std::bad_alloc&) { fail_without_memory(); }

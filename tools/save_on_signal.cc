@@ -37,7 +37,7 @@ SaveOnSignal::SaveOnSignal(Runtime& runtime) : runtime_(runtime) {
   };
   waits_ = pthread_create(&waiter_, nullptr, run, this) == 0;
   if (waits_) return;
-  fail(kOk, "a thread is refused: when a signal ends the program, no profile is saved");
+  fail(kOk, "the system refused a thread: if a signal ends the program, no profile is saved");
   let_through();
 }
 

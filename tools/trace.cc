@@ -117,7 +117,7 @@ int trace_profile(const std::string& file, bool json) {
   if (int code = read_profile(file, trace, damaged); code != kOk) return code;
   std::string text = json ? profile_json(trace) : to_text(trace.profile);
   std::fwrite(text.data(), 1, text.size(), stdout);
-  if (trace.truncated) fail(kOk, file + ": the trace ends early; what precedes is in the profile");
+  if (trace.truncated) fail(kOk, file + ": the trace ends early; the profile has the part before");
   const std::pair<uint64_t, const char*> notes[] = {
       {trace.skipped, "events of an unknown kind or format were skipped"},
       {trace.lost, "events were lost by the runtime"}};
@@ -147,7 +147,12 @@ void print_overlap(OverlapReport r) {
               r.program.value, r.program.only_a, r.program.only_b,
               r.program.mismatched_a + r.program.mismatched_b);
   for (const KindOverlap& k : r.kinds) {
-    std::printf("  %-12s %.6f\n", std::string(slot_kind_name(k.kind)).c_str(), k.overlap.value);
+    const std::string kind(slot_kind_name(k.kind));
+    if (k.comparable()) {
+      std::printf("  %-12s %.6f\n", kind.c_str(), k.overlap.value);
+    } else {
+      std::printf("  %-12s not observed in the %s\n", kind.c_str(), k.in_a ? "second" : "first");
+    }
   }
   if (r.inlined) std::printf("  %-12s %.6f\n", "inlined", r.inlined->value);
   // What a method adds to the difference is at most its greater share.

@@ -270,7 +270,7 @@ Result<std::vector<uint8_t>> add_hints(const std::vector<uint8_t>& module, const
   if (!fs) return fs.error();
   if (fs->begins.size() != fs->module.functions.size()) {
     return Error{ErrorCode::kInvalidArgument,
-                 options.name + ": only WebAssembly modules take hints"};
+                 options.name + ": only WebAssembly modules can have hints"};
   }
   HintReport local;
   HintReport& r = report != nullptr ? *report : local;
@@ -290,7 +290,7 @@ Result<std::vector<uint8_t>> add_hints(const std::vector<uint8_t>& module, const
   add_priorities(known, file, hinter);
   if (r.functions == 0) {
     return Error{ErrorCode::kInvalidArgument,
-                 options.name + ": the profile knows no function of this module"};
+                 options.name + ": the profile has no function of this module"};
   }
   return hinter.run();
 }

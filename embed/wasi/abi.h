@@ -1,4 +1,4 @@
-// wasi_abi.h: the numbers of WASI preview 1, and where each field of its structures lies.
+// abi.h: the numbers of WASI preview 1, and where each field of its structures lies.
 //
 // Source: the witx description of wasi_snapshot_preview1 and the offsets that wasi-libc's
 // <wasi/api.h> asserts. Every structure is little-endian.

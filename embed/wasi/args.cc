@@ -1,4 +1,4 @@
-// wasi_args.cc: arguments, environment, randomness, and what this system leaves out.
+// args.cc: arguments, environment, randomness, and what this system leaves out.
 #include "embed/wasi/state.h"
 
 #include <sched.h>

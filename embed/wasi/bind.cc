@@ -24,7 +24,7 @@ FuncType parse_signature(std::string_view text) {
   return type;
 }
 
-void finish(const WasiOutcome& outcome, uint64_t* results) {
+void finish_call(const WasiOutcome& outcome, uint64_t* results) {
   if (outcome.exit) return Runtime::raise(TrapCode::kExit, outcome.exit_code);
   results[0] = outcome.errno_;
 }
@@ -89,7 +89,7 @@ void call_row(void* env, Instance& caller, const uint64_t* args, uint64_t* resul
       traced ? traced_call(f, wasi, caller, args) : call_handler(f, wasi, caller, args);
   uint64_t unused = 0;
   bool has_result = !std::string_view(f.signature).ends_with('>');
-  finish(outcome, has_result ? results : &unused);
+  finish_call(outcome, has_result ? results : &unused);
 }
 
 // More rows than the interface has; bind_wasi defines as many as there are.

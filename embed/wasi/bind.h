@@ -1,4 +1,4 @@
-// wasi_bind.h: gives WASI to modules, and runs commands.
+// bind.h: gives WASI to modules, and runs commands.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// wasi_clock.cc: clocks, and the operating system as the default WasiSystem.
+// clock.cc: clocks, and the operating system as the default WasiSystem.
 #include <poll.h>
 #include <sys/random.h>
 #include <time.h>
@@ -10,8 +10,6 @@
 
 namespace uptier::wasm::wasi {
 namespace {
-
-constexpr uint64_t kNsPerSecond = 1'000'000'000;
 
 bool host_clock(uint32_t clock, clockid_t* host) {
   switch (clock) {

@@ -1,4 +1,4 @@
-// wasi_dir.cc: listing directories, and naming the preopened ones.
+// dir.cc: listing directories, and naming the preopened ones.
 //
 // A listing is taken whole when a guest asks for its beginning (cookie 0), and served from that
 // snapshot. So cookies are stable on every file system, and each entry that was there at the

@@ -1,4 +1,4 @@
-// wasi_errno.cc: host errors in the guest's numbers. One row per error; both tables are complete.
+// errno.cc: host errors in the guest's numbers. One row per error; both tables are complete.
 #include <cerrno>
 
 #include "embed/wasi/abi.h"

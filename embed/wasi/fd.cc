@@ -1,4 +1,4 @@
-// wasi_fd.cc: what is done to a descriptor as a whole.
+// fd.cc: what is done to a descriptor as a whole.
 #include <fcntl.h>
 #include <unistd.h>
 

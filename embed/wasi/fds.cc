@@ -1,4 +1,4 @@
-// wasi_fds.cc: the descriptor table; see wasi_fds.h for its law.
+// fds.cc: the descriptor table; see fds.h for its law.
 #include "embed/wasi/fds.h"
 
 #include <sys/socket.h>

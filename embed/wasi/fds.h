@@ -1,4 +1,4 @@
-// wasi_fds.h: the guest's descriptor table.
+// fds.h: the guest's descriptor table.
 //
 // A guest descriptor is an index into this table and never a host number. 0, 1 and 2 are the
 // standard streams; everything else takes the lowest free index from 3 on, preopened directories

@@ -1,4 +1,4 @@
-// wasi_io.cc: reading and writing.
+// io.cc: reading and writing.
 //
 // One guest call is one system call, so what is transferred, and what is transferred together, is
 // the host's answer: short counts reach the guest as they are.
@@ -29,7 +29,7 @@ struct Parts {
 
 // Reads the guest's list of buffers, each of which must lie inside. Empty ones are left out. A
 // list with more than kMaxParts is cut there: the call then transfers less than asked, which is
-// always allowed. The whole table must lie inside, but buffers behind the cut are not looked at.
+// always allowed. The whole table must lie inside, but buffers after the cut are not looked at.
 Errno gather(GuestMemory memory, uint32_t table, uint32_t count, Parts* out) {
   if (!memory.contains(table, uint64_t{count} * kIovec)) return Errno::kFault;
   for (uint64_t i = 0; i < count && out->count < kMaxParts; ++i) {

@@ -1,4 +1,4 @@
-// wasi_memory.h: the guest's linear memory as a host function sees it during one call.
+// memory.h: the guest's linear memory as a host function sees it during one call.
 //
 // A guest pointer is a number until `contains` has accepted the whole range, so every access goes
 // through an accessor that checks first, without overflow, and touches nothing when it refuses.

@@ -1,4 +1,4 @@
-// wasi_open.cc: path_open.
+// open.cc: path_open.
 //
 // The new descriptor's rights are those asked for, of which each must be among the directory's
 // inheriting rights, cut down to what the opened file's type can do. The host's access mode

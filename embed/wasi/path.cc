@@ -1,4 +1,4 @@
-// wasi_path.cc: operations on names.
+// path.cc: operations on names.
 //
 // Each acts on (directory, name): the directory was opened beneath the guest's, the name is one
 // component without slashes and not "..", and no call made here follows a final link. So a name

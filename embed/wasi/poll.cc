@@ -1,4 +1,4 @@
-// wasi_poll.cc: waiting for clocks and descriptors.
+// poll.cc: waiting for clocks and descriptors.
 //
 // One loop: wait until the earliest deadline or a ready descriptor, read the clocks again, and
 // return as soon as there is an event. A deadline is kept on the clock that the guest named, so a

@@ -1,4 +1,4 @@
-// wasi_resolve.cc: reading paths, and resolving them by the kernel.
+// resolve.cc: reading paths, and resolving them by the kernel.
 #include "embed/wasi/resolve.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// wasi_resolve.h: from a guest's path to a host descriptor, never leaving the directory.
+// resolve.h: from a guest's path to a host descriptor, never leaving the directory.
 //
 // Two ways to the same answer. The kernel's openat2(RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
 // resolves the whole path in one call. The walk opens one component at a time with O_NOFOLLOW,

@@ -1,4 +1,4 @@
-// wasi_stat.cc: what a file is, how large, and from when.
+// stat.cc: what a file is, how large, and from when.
 //
 // A path is opened with O_PATH first and then asked through its descriptor, so the file that was
 // resolved beneath the directory is the file that answers.
@@ -15,8 +15,6 @@ namespace uptier::wasm::wasi {
 namespace {
 
 using namespace layout;  // NOLINT: field offsets only
-
-constexpr uint64_t kNsPerSecond = 1'000'000'000;
 
 uint64_t nanoseconds(const timespec& t) {
   // A time before 1970 has no representation; the epoch is the nearest that has.

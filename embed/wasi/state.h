@@ -1,4 +1,4 @@
-// wasi_state.h: what the handlers share, and how a handler is written.
+// state.h: what the handlers share, and how a handler is written.
 //
 // A handler is a function (State&, GuestMemory, Args) -> Errno. Order within one: check every
 // guest range, look up descriptors with the rights needed, act, store the results. So a bad
@@ -16,7 +16,9 @@
 
 namespace uptier::wasm::wasi {
 
-// The operating system's clocks, randomness and poll (wasi_clock.cc).
+constexpr uint64_t kNsPerSecond = 1'000'000'000;
+
+// The operating system's clocks, randomness and poll (clock.cc).
 class HostSystem final : public WasiSystem {
  public:
   int clock_resolution(uint32_t clock, uint64_t* ns) noexcept override;
@@ -45,7 +47,7 @@ class Args {
   const uint64_t* words_;
 };
 
-// Whether a call that a signal has cut short is to be made again: not where the guest is to end
+// Returns whether a call that a signal has cut short is to be made again: not where the guest is to end
 // (Runtime::interrupt), which it does when the handler returns, whatever that says.
 inline bool tries_again(int error) { return error == EINTR && !interrupted(); }
 
@@ -67,7 +69,7 @@ inline Errno status_of(long result) { return result < 0 ? from_host(errno) : Err
     if (const Errno wasi_try_ = (expression); wasi_try_ != Errno::kSuccess) return wasi_try_; \
   } while (false)
 
-// wasi_args.cc
+// args.cc
 Errno args_get(State&, GuestMemory, Args) noexcept;
 Errno args_sizes_get(State&, GuestMemory, Args) noexcept;
 Errno environ_get(State&, GuestMemory, Args) noexcept;
@@ -77,20 +79,20 @@ Errno sched_yield(State&, GuestMemory, Args) noexcept;
 Errno proc_raise(State&, GuestMemory, Args) noexcept;
 Errno sock_unsupported(State&, GuestMemory, Args) noexcept;
 
-// wasi_clock.cc
+// clock.cc
 Errno clock_res_get(State&, GuestMemory, Args) noexcept;
 Errno clock_time_get(State&, GuestMemory, Args) noexcept;
 
-// wasi_poll.cc
+// poll.cc
 Errno poll_oneoff(State&, GuestMemory, Args) noexcept;
 
-// wasi_io.cc
+// io.cc
 Errno fd_read(State&, GuestMemory, Args) noexcept;
 Errno fd_write(State&, GuestMemory, Args) noexcept;
 Errno fd_pread(State&, GuestMemory, Args) noexcept;
 Errno fd_pwrite(State&, GuestMemory, Args) noexcept;
 
-// wasi_fd.cc
+// fd.cc
 Errno fd_advise(State&, GuestMemory, Args) noexcept;
 Errno fd_allocate(State&, GuestMemory, Args) noexcept;
 Errno fd_close(State&, GuestMemory, Args) noexcept;
@@ -103,22 +105,22 @@ Errno fd_seek(State&, GuestMemory, Args) noexcept;
 Errno fd_sync(State&, GuestMemory, Args) noexcept;
 Errno fd_tell(State&, GuestMemory, Args) noexcept;
 
-// wasi_stat.cc
+// stat.cc
 Errno fd_filestat_get(State&, GuestMemory, Args) noexcept;
 Errno fd_filestat_set_size(State&, GuestMemory, Args) noexcept;
 Errno fd_filestat_set_times(State&, GuestMemory, Args) noexcept;
 Errno path_filestat_get(State&, GuestMemory, Args) noexcept;
 Errno path_filestat_set_times(State&, GuestMemory, Args) noexcept;
 
-// wasi_dir.cc
+// dir.cc
 Errno fd_prestat_get(State&, GuestMemory, Args) noexcept;
 Errno fd_prestat_dir_name(State&, GuestMemory, Args) noexcept;
 Errno fd_readdir(State&, GuestMemory, Args) noexcept;
 
-// wasi_open.cc
+// open.cc
 Errno path_open(State&, GuestMemory, Args) noexcept;
 
-// wasi_path.cc
+// path.cc
 Errno path_create_directory(State&, GuestMemory, Args) noexcept;
 Errno path_link(State&, GuestMemory, Args) noexcept;
 Errno path_readlink(State&, GuestMemory, Args) noexcept;
@@ -127,7 +129,7 @@ Errno path_rename(State&, GuestMemory, Args) noexcept;
 Errno path_symlink(State&, GuestMemory, Args) noexcept;
 Errno path_unlink_file(State&, GuestMemory, Args) noexcept;
 
-// The host's open(2) status flags for a guest's fdflags (wasi_open.cc).
+// The host's open(2) status flags for a guest's fdflags (open.cc).
 int host_status_flags(uint16_t fdflags);
 
 }  // namespace uptier::wasm::wasi

@@ -1,4 +1,4 @@
-// wasi_walk.cc: the walk; see wasi_walk.h for its invariants.
+// walk.cc: the walk; see walk.h for its invariants.
 #include "embed/wasi/walk.h"
 
 #include <fcntl.h>

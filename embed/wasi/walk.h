@@ -1,4 +1,4 @@
-// wasi_walk.h: resolving a path component by component, for kernels without openat2.
+// walk.h: resolving a path component by component, for kernels without openat2.
 //
 // Invariants: every descriptor on the stack is a directory that was reached beneath the root
 // without following a link; the top is where the next component is looked up; ".." pops, and
@@ -43,7 +43,7 @@ class Walk {
   // Puts text in front of the rest of the path. ENAMETOOLONG.
   Errno prepend(const char* text, size_t size);
   // Takes the next component into name_; returns false at the end. `last_` says whether the
-  // component ends the path, without even a slash behind it.
+  // component ends the path, without even a slash after it.
   bool next(Errno* error);
   Errno go_up();
   Errno enter(const char* name);

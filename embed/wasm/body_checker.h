@@ -1,4 +1,4 @@
-// body_checker.h: function bodies, validated and scanned as they are read. Behind the door of
+// body_checker.h: function bodies, validated and scanned as they are read. After the door of
 // read_module.h.
 #pragma once
 
@@ -85,7 +85,7 @@ class BodyChecker : public wabt::BinaryReaderNop {
     body_end_ = offset() + size;
     local_count_ = 0;
     locals_.clear();
-    // Reading goes on behind a type that there is not.
+    // Reading goes on after a type that there is not.
     if (f.type < info_.types.size()) {
       for (Type t : info_.types[f.type].params) locals_.push_back(number_type(t));
     }
@@ -294,7 +294,7 @@ class BodyChecker : public wabt::BinaryReaderNop {
   static wabt::Address bytes(wabt::Address log2) {
     return log2 < 32 ? wabt::Address{1} << log2 : wabt::Address{1} << 32;
   }
-  // Whether an access has the memory and an alignment that it may have. The rest of its rule is that
+  // Returns whether an access has the memory and an alignment that it may have. The rest of its rule is that
   // of an operation on an address, or on an address and a value: the validator has the operands of
   // both in one table, and answers that sooner.
   bool is_usual(Opcode op, Index memory, wabt::Address align) const {

@@ -103,7 +103,7 @@ void Engine::forget_methods(std::span<const MethodId> methods) {
 
 namespace {
 
-// Whether a method without code has none because memory for it was refused. Then there may have been
+// Returns whether a method without code has none because memory for it was refused. Then there may have been
 // none for saying so, either.
 bool says_no_memory(const std::string& why) {
   return why.empty() || why.ends_with("memory is refused") || why.ends_with("out of memory");
@@ -137,22 +137,6 @@ void Engine::describe_in_words(const Trap& trap, TrapReport& r) const {
   r.function = it->second.function;
   r.function_name = it->second.module->info().name_of(r.function);
   r.offset = trap.location;
-}
-
-std::string TrapReport::text() const {
-  std::string s = message;
-  if (code == TrapCode::kExit) s += " with code " + std::to_string(detail);
-  if (!has_location) return s;
-  if (offset != 0) {
-    static constexpr char kDigits[] = "0123456789abcdef";
-    std::string hex;
-    for (uint32_t v = offset; v != 0; v >>= 4) hex.insert(hex.begin(), kDigits[v & 15]);
-    s += " at 0x" + hex;
-  }
-  s += " in func[" + std::to_string(function) + "]";
-  // Without a name of its own a function is called func[N] already.
-  if (!function_name.starts_with("func[")) s += " <" + function_name + ">";
-  return s;
 }
 
 }  // namespace uptier::wasm

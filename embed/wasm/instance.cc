@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "embed/wasm/engine.h"
+#include "embed/wasm/instantiate.h"
 #include "embed/wasm/wall.h"
 
 namespace uptier::wasm {
@@ -91,6 +92,10 @@ bool Instance::table_init(uint32_t segment, uint64_t to, uint64_t from, uint64_t
 Store::Store(Engine& engine) : engine_(engine) {}
 Store::~Store() = default;
 
+Instantiation Store::instantiate(Module& module, const Linker& linker) {
+  return wasm::instantiate(*this, module, linker);
+}
+
 Result<Memory*> Store::create_memory(const Limits& limits) {
   const EngineOptions& o = engine_.options();
   auto m =
@@ -155,5 +160,21 @@ Result<CallResult> Store::call(const FuncRef& function, std::span<const Val> arg
   }
   return r;
 } catch (const std::exception&) { return out_of_memory(); }
+
+std::string TrapReport::text() const {
+  std::string s = message;
+  if (code == TrapCode::kExit) s += " with code " + std::to_string(detail);
+  if (!has_location) return s;
+  if (offset != 0) {
+    static constexpr char kDigits[] = "0123456789abcdef";
+    std::string hex;
+    for (uint32_t v = offset; v != 0; v >>= 4) hex.insert(hex.begin(), kDigits[v & 15]);
+    s += " at 0x" + hex;
+  }
+  s += " in func[" + std::to_string(function) + "]";
+  // Without a name of its own a function is called func[N] already.
+  if (!function_name.starts_with("func[")) s += " <" + function_name + ">";
+  return s;
+}
 
 }  // namespace uptier::wasm

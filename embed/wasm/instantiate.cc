@@ -1,4 +1,5 @@
-// Makes instances: links the imports, allocates, fills the context, copies segments, starts.
+#include "embed/wasm/instantiate.h"
+
 #include <utility>
 
 #include "embed/wasm/engine.h"
@@ -229,9 +230,9 @@ class Instantiator {
   TrapReport trap_;
 };
 
-Instantiation Store::instantiate(Module& module, const Linker& linker) {
+Instantiation instantiate(Store& store, Module& module, const Linker& linker) {
   Instantiation made;
-  if (!finishes([&] { made = Instantiator(*this, module, linker).run(); })) {
+  if (!finishes([&] { made = Instantiator(store, module, linker).run(); })) {
     made = {};
     made.error = out_of_memory();
   }

@@ -22,9 +22,9 @@ class Engine;
 
 // How the code of a module guards its memory accesses.
 enum class Bounds : uint8_t {
-  kGuarded,   // 8 GiB are reserved behind the base: an access outside faults, and the fault traps
+  kGuarded,   // 8 GiB are reserved after the base: an access outside faults, and the fault traps
   kExplicit,  // each access compares first; the base may move
-  kUnfenced,  // guarded, and all 65,536 pages may be there: no fence behind the last one
+  kUnfenced,  // guarded, and all 65,536 pages may be there: no fence after the last one
 };
 inline constexpr size_t kBoundsCount = 3;
 inline constexpr bool is_guarded(Bounds b) { return b != Bounds::kExplicit; }
@@ -95,7 +95,7 @@ class Module {
   std::vector<uint32_t> type_ids_;
   uint32_t max_results_ = 0;
   CheckedLock<std::mutex>
-      mutex_;  // of the sets, but for ids that are there. Comes before the runtime's
+      mutex_;  // of the sets, except ids that are there. Comes before the runtime's
   CheckedLock<std::mutex> bodies_mutex_;
   std::atomic<uint32_t> bodies_wanted_{0};  // functions that are to be built, and not validated
   std::unique_ptr<BodyValidator> bodies_;   // null where all are validated

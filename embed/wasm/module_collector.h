@@ -1,4 +1,4 @@
-// module_collector.h: what a module's sections say, validated as they are read. Behind the door of
+// module_collector.h: what a module's sections say, validated as they are read. After the door of
 // read_module.h.
 #pragma once
 

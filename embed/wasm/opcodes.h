@@ -4,7 +4,7 @@
 // here, and follows each one's immediates by its row beside the library that validates; what
 // translates a body knows no other. So no byte is taken for an instruction by one of the two alone.
 //
-// Instructions behind a prefix byte are numbered prefix << 8 | number.
+// Instructions after a prefix byte are numbered prefix << 8 | number.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ enum class Op : uint16_t {
   kTableInit = 0xfc0c,
   kElemDrop = 0xfc0d,
   kTableCopy = 0xfc0e,
-  kNotServed = 0xffff,  // behind a prefix, with a number that has no place in 8 bits
+  kNotServed = 0xffff,  // after a prefix, with a number that has no place in 8 bits
 };
 
 inline constexpr bool is_between(Op op, Op first, Op last) { return op >= first && op <= last; }

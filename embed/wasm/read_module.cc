@@ -58,7 +58,7 @@ uint64_t begin_of_bodies(const ModuleInfo& info) {
   return info.functions[info.imported_functions].body_begin;
 }
 
-// Returns the first own function that begins `bytes` behind the first one's begin, or later.
+// Returns the first own function that begins `bytes` after the first one's begin, or later.
 uint32_t function_behind(const ModuleInfo& info, uint64_t bytes) {
   auto own = std::span(info.functions).subspan(info.imported_functions);
   auto at =

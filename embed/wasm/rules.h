@@ -1,4 +1,4 @@
-// rules.h: what modules are read and validated by. Behind the door of read_module.h.
+// rules.h: what modules are read and validated by. After the door of read_module.h.
 #pragma once
 
 #include <cstdio>

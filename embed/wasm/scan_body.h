@@ -50,7 +50,7 @@ class BodyScan {
     if (!open_.empty()) open_.back().has_else = true;
   }
   void end();
-  // Returns what was learned since the last time, and starts anew.
+  // Returns what was learned since the last time, and starts again.
   BodyFacts take();
 
  private:

@@ -26,7 +26,7 @@ class Sections {
   uint8_t id_ = kCustomSection;
 };
 
-// Returns what the custom section of that name holds, behind its name; nothing where there is none.
+// Returns what the custom section of that name holds, after its name; nothing where there is none.
 std::span<const uint8_t> find_custom(std::span<const uint8_t> module, std::string_view name);
 
 // Returns the name of a module across processes: a hash of all that makes it run. Custom sections,

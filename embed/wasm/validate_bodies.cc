@@ -7,7 +7,7 @@
 namespace uptier::wasm {
 namespace {
 
-constexpr uint8_t kHeader[] = {0x00, 'a', 's', 'm', 0x01, 0x00, 0x00, 0x00};
+constexpr uint8_t kModuleHeader[] = {0x00, 'a', 's', 'm', 0x01, 0x00, 0x00, 0x00};
 constexpr uint8_t kFunctionSection = 3;
 constexpr uint8_t kMemorySection = 5;
 constexpr uint8_t kCodeSection = 10;
@@ -32,7 +32,7 @@ void append_section(std::vector<uint8_t>& out, uint8_t id, uint32_t size) {
 // rules know. Returns the offset at which the first body stands.
 uint32_t surround(std::vector<uint8_t>& out, const ModuleInfo& module, bool has_data_count,
                   uint32_t first, uint32_t count) {
-  out.assign(std::begin(kHeader), std::end(kHeader));
+  out.assign(std::begin(kModuleHeader), std::end(kModuleHeader));
   append_section(out, kFunctionSection, kNumberBytes + count);
   append_number(out, count);
   out.insert(out.end(), count, 0);
@@ -55,8 +55,6 @@ uint32_t surround(std::vector<uint8_t>& out, const ModuleInfo& module, bool has_
 }
 
 }  // namespace
-
-void FreeRules::operator()(Rules* rules) const noexcept { delete rules; }
 
 BodyValidator::BodyValidator(std::unique_ptr<Rules, FreeRules> rules) : rules_(std::move(rules)) {}
 

@@ -1,19 +1,20 @@
 // builder.h: how an embedder describes a method's body.
 //
-// SSA by Variables (Braun et al., "Simple and Efficient Construction of SSA Form", 2013): the
-// embedder defines and uses Variables, and the builder inserts block parameters where paths join.
-// The protocol of a block:
+// The body is in SSA form, but the embedder never writes a phi: it defines and uses Variables, and
+// the builder inserts block parameters where paths join (Braun et al., "Simple and Efficient
+// Construction of SSA Form", 2013). The protocol of a block:
 //
 //   create -> [jumps to it] -> switch_to -> instructions -> one terminator
 //   seal once every predecessor has been added; a loop header is sealed after its back edges
 //
-// Blocks keep the order in which they were switched to: that is the build order from which site ids
-// come, so a body that is described twice must be described the same way.
+// Blocks keep the order of the switch_to calls. This build order determines the site ids, so a body
+// that is described twice must be described the same way.
 //
-//   Thread: one at a time. Errors: the first misuse is remembered with its place, in every build, and
-//   the build fails with it (status()); from there on calls do nothing, values are none, and only
-//   ids of blocks and Variables are still handed out. What needs the whole body (types, values that
-//   are used where they are not defined) the verifier finds when the body is complete.
+//   Thread: one at a time.
+//   Errors: the builder remembers the first misuse and its place, in every build mode, and the
+//     build fails with it (status()). After that, calls do nothing and return none as a value; ids
+//     of blocks and Variables are still handed out. The verifier finds the errors that only the
+//     complete body shows (types, values that are used where they are not defined).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@
 
 namespace uptier {
 
-// Parameters of a method, at most.
+// The largest number of parameters of a method.
 inline constexpr size_t kMaxParams = 4096;
 
 // Types of a function's parameters and its one result (kNone when there is none).
@@ -41,15 +42,15 @@ struct Signature {
   friend bool operator==(const Signature&, const Signature&) = default;
 };
 
-// A C function that compiled code may call: no exceptions may leave it.
+// A C function that compiled code may call. It must not let an exception out.
 struct HostFunction {
   const char* name;     // appears in the text form; must outlive the builder
   const void* address;  // of an `extern "C"` function with the signature, System V ABI
   Signature signature;
 };
 
-// The type that a C function's parameter or result has in IR. Compiled code extends no shorter
-// integers and passes no classes, so other types do not compile.
+// Returns the IR type of a C function's parameter or result. Compiled code does not extend shorter
+// integers and does not pass classes, so other types do not compile.
 template <typename T>
 constexpr Type type_of_c() {
   if constexpr (std::is_void_v<T>) {
@@ -63,7 +64,7 @@ constexpr Type type_of_c() {
     return sizeof(T) == 4 ? Type::kI32 : Type::kI64;
   }
 }
-// Returns what a C function takes and returns.
+// Returns the signature of a C function.
 template <typename R, typename... A>
 Signature signature_of(R (*)(A...)) {
   return {{type_of_c<A>()...}, type_of_c<R>()};
@@ -74,7 +75,7 @@ HostFunction host_function(const char* name, R (*f)(A...)) {
   return {name, reinterpret_cast<const void*>(f), signature_of(f)};
 }
 
-// Where an access goes: base + zero_extend(index) + offset.
+// The address of a memory access: base + zero_extend(index) + offset.
 struct Address {
   Value base;                   // ref or i64
   Value index = Value::none();  // i64, or i32 that is zero-extended
@@ -89,14 +90,15 @@ class FunctionBuilder {
   FunctionBuilder(const FunctionBuilder&) = delete;
   FunctionBuilder& operator=(const FunctionBuilder&) = delete;
 
-  // Returns the first misuse, if there was any: what, and at which location and block. A host need
-  // not look: what Host::build describes fails with it. kInvalidArgument.
+  // Returns the first misuse (kInvalidArgument) with its location and block, or success. A host
+  // need not call it: Host::build fails with the same error.
   Status status() const;
-  // Makes the build fail as a misuse does, for what is built on this: `what` says what is wrong.
+  // Makes the build fail as a misuse does. For helpers that are built on this class; `what` says
+  // what is wrong.
   void refuse(std::string_view what);
 
-  // Returns the signature it was made with. Constant time, as is everything here unless it says
-  // otherwise.
+  // Returns the signature that the builder was created with. Takes constant time, like every
+  // function here that does not say otherwise.
   const Signature& signature() const;
   // Returns parameter `i` of the function, a value of the entry block.
   Value param(unsigned i) const;
@@ -104,22 +106,23 @@ class FunctionBuilder {
 
   // Blocks. The entry block exists, is sealed and is current at the start.
   Block create_block();
-  // Makes a block current; the one before must have ended, and each block is filled once.
+  // Makes a block current. The previous block must have ended, and each block is filled once.
   void switch_to(Block b);
-  // Says that all jumps to the block have been made. Once per block, not for the entry block. What
-  // was not sealed is when the body ends.
+  // Says that all jumps to the block have been made. Call it once per block, and not for the entry
+  // block. Blocks that were not sealed are sealed when the body ends.
   void seal(Block b);
-  // Returns the block that instructions go to; none after a terminator.
+  // Returns the block that instructions are added to; none after a terminator.
   Block current() const;
 
-  // Variables. One that is used where no path has defined it is 0 there.
+  // Variables. A Variable that no path has defined is 0.
   Variable declare(Type t);
   void def(Variable x, Value v);  // of the same type
-  // Returns its value at the end of the current block so far. Walks predecessors once.
+  // Returns the Variable's value at the current end of the current block. Walks the predecessors
+  // once.
   Value use(Variable x);
 
-  // Sets the source location (host's own unit, e.g. a bytecode offset) of what follows; traps,
-  // probe tables and listings report it.
+  // Sets the source location of the following instructions, in the host's own unit, such as a
+  // bytecode offset. Traps, probe tables and listings report it.
   void set_location(uint32_t loc);
 
   // Constants.
@@ -128,9 +131,9 @@ class FunctionBuilder {
   Value f32(float v);
   Value f64(double v);
   Value ref(const void* p);
-  Value constant(Type t, uint64_t bits);  // those above the type's width must be 0
+  Value constant(Type t, uint64_t bits);  // bits above the type's width must be 0
 
-  // Operations; types come from the operands.
+  // Operations. Their types come from the operands.
   Value unary(Opcode op, Value a);                  // Shape::kUnary, kTest
   Value binary(Opcode op, Value a, Value b);        // Shape::kBinary, kCompare
   Value convert(Opcode op, Type to, Value a);       // Shape::kConvert
@@ -138,16 +141,18 @@ class FunctionBuilder {
   Value load(Opcode op, Type t, const Address& at);
   void store(Opcode op, Value v, const Address& at);
 
-  // Calls; they return none when the signature has no result. `call` goes through the method's
-  // stub, or from optimized code straight to optimized code, so it always runs the best there is.
+  // Calls. They return none when the signature has no result. `call` goes through the method's
+  // stub, or directly from optimized code to optimized code, so it always runs the best available
+  // code.
   Value call(MethodId callee, const Signature& signature, std::span<const Value> args,
              std::string_view name = {});
-  // `target` (a ref): an entry, or a C function. `flags`: kCallMayTrap when it may be a C function
-  // that raises a trap; entries need no flag for theirs. That the target is not null and has the
-  // signature is the host's to check: nothing else does.
+  // `target` (a ref) is a method's entry or a C function. Pass kCallMayTrap in `flags` if it may be
+  // a C function that raises a trap; entries do not need the flag for their own traps. The host
+  // must check that the target is not null and has the signature: nothing else checks it.
   Value call_indirect(Value target, const Signature& signature, std::span<const Value> args,
                       uint8_t flags = 0);
-  // `flags`: kCallMayTrap when the callee may raise a trap (`Runtime::raise`); kCallCopies, kCallFills.
+  // `flags`: kCallMayTrap if the callee may raise a trap (`Runtime::raise`); kCallCopies;
+  // kCallFills.
   Value call_host(const HostFunction& callee, std::span<const Value> args, uint8_t flags = 0);
   Value call_host(const HostFunction& callee, std::initializer_list<Value> args,
                   uint8_t flags = 0) {
@@ -164,47 +169,53 @@ class FunctionBuilder {
   void trap(TrapCode code);
   void trap_if(Value condition, TrapCode code);  // does not end the block
 
-  // Marks the current block, which must be empty and unsealed, as the header of a loop: the runtime
-  // may switch copies and tiers here. `slots` is the host's frame state at `pc` (may be empty when
-  // the host never takes frames back).
+  // Marks the current block, which must be empty and unsealed, as a loop header. The runtime may
+  // switch copies and tiers here. `slots` is the host's frame state at `pc`; it may be empty if the
+  // host never takes frames back.
   LoopId loop_header(uint32_t pc = 0, std::span<const Variable> slots = {});
 
-  // Gives each Variable a value of its own, which is no constant, parameter or other Variable's value.
-  // For hosts whose interpreter enters loops (Runtime::osr_enter): with the slots of each loop's
-  // header, right before the jump that comes to it from outside. Code takes for granted what the
-  // description says of a slot, and the interpreter may have come by a way that the description
-  // leaves out (behind a guard or `leave`), on which a Variable that is constant here was assigned.
-  // RegisterBuilder does it by itself. Cost: an instruction a Variable, outside of the loop.
+  // Gives each Variable a value of its own, distinct from constants, parameters and the values of
+  // other Variables.
+  //
+  // For hosts whose interpreter enters loops (Runtime::osr_enter): call it with the slots of each
+  // loop header, right before the jump that enters the loop from outside. Compiled code relies on
+  // the description of a slot. But the interpreter may have reached the loop by a path that the
+  // description leaves out (after a guard or `leave`), and may have assigned a Variable there that
+  // is a constant here. RegisterBuilder calls it by itself. Cost: one instruction per Variable,
+  // outside of the loop.
   void make_own(std::span<const Variable> variables);
 
-  // Declares the host's frame at `pc`, to which guards behind it in its block leave. The interpreter
-  // repeats what is at `pc`, so nothing visible may have happened since: no store and no call, host
-  // calls included, stands between it and a guard.
+  // Declares the host's frame at `pc`. Guards after it in its block leave to this frame. The
+  // interpreter repeats the instruction at `pc`, so there must be no store and no call, host calls
+  // included, between the frame state and a guard.
   void frame_state(uint32_t pc, std::span<const Value> slots);
-  // Continues when `condition` is not 0, else leaves to the host's frame.
+  // Continues if `condition` is not 0, else leaves to the host's frame.
   void guard(Value condition, GuardReason reason);
-  // Leaves to the host's frame whenever control comes here, and ends the block: for a path that is
-  // not worth describing, since nothing was ever seen of it. Needs a frame state, as a guard does.
+  // Always leaves to the host's frame, and ends the block. For a path that is not worth describing
+  // because it was never taken so far. Needs a frame state, as a guard does.
   void leave(GuardReason reason = GuardReason::kUnreached);
-  // Observes `v` at a site of the host's own; returns the index among host sites, in build order.
-  // Sites are numbered from 1 when the function is finished: blocks, then calls, then these in build
-  // order, then what the library places. So among the slots of one kind in the method's Schema the
-  // host's come first, in build order.
-  // Which kinds take which values, and which the library places itself: see ProbeKind. `tag` goes
-  // into the records of a kLog probe, and is 0 for the others.
-  uint32_t probe(ProbeKind kind, Value v = Value::none(), uint32_t tag = 0);
-  // Returns, as an i64, what a kCounter, kHit or kGauge probe has come to, as far as the compiler
-  // knows: a constant in optimized code, and 0 in all other and where nothing is known. `probe` is
-  // what probe() returned, in this body.
+  // Observes `v` at a site of the host's own. Returns the probe's index among the host's sites, in
+  // build order.
   //
-  // It is for bodies with two ways to do one thing, of which a compilation keeps the one that pays:
+  // Sites are numbered from 1 when the function is finished: first blocks, then calls, then the
+  // host's probes in build order, then the library's own. So in the method's Schema the host's
+  // slots of a kind come first, in build order. ProbeKind says which kinds take which values, and
+  // which kinds only the library places. `tag` goes into the records of a kLog probe; it is 0 for
+  // all other kinds.
+  uint32_t probe(ProbeKind kind, Value v = Value::none(), uint32_t tag = 0);
+  // Returns, as an i64, the count that a kCounter, kHit or kGauge probe has reached, as far as the
+  // compiler knows. In optimized code it is a constant; in all other code, and if nothing is known,
+  // it is 0. `probe` is a result of probe() in this body.
+  //
+  // It is for bodies with two ways to do one thing. A compilation then keeps the one that pays:
   //
   //   b.branch(b.binary(Opcode::kGeU, b.known_count(taken), b.i64(1000)), by_table, one_by_one);
   //
-  // The body must be right whatever the number is. One value keeps it as long as it lives; two calls
-  // may return two numbers, in one execution too, as code changes under it. The number is an estimate
-  // of all executions (MethodProfile::estimates), of this run, or where that has observed little, of
-  // one run of a saved profile; a gauge's is the greatest value seen. What is inlined asks for its own.
+  // The body must be correct for any number. One value never changes, but two calls may return
+  // different numbers, even within one execution, because the code may be replaced. The number is
+  // an estimate for all executions of this run (MethodProfile::estimates), or, if this run has
+  // observed little, for one run of a saved profile. For a gauge it is the greatest value seen. In
+  // an inlined body it is the number of the inlined body's own probe.
   Value known_count(uint32_t probe);
 
  private:

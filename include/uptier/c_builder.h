@@ -1,28 +1,28 @@
-// c_builder.h: how a C embedder describes a method's body; part of uptier.h.
+// c_builder.h: how a C embedder describes a method's body. Part of uptier.h.
 //
-// SSA by variables: the embedder defines and uses variables and never writes a phi. A block's
-// protocol:
+// The body is in SSA form, but the embedder never writes a phi: it defines and uses variables. The
+// protocol of a block:
 //
 //   create_block -> [jumps to it] -> switch_to -> instructions -> one terminator
 //   seal once every predecessor has been added; a loop header is sealed after its back edges
 //
-// Errors are sticky. The first call that breaks a rule makes the builder remember its message; that
+// Errors are sticky. At the first call that breaks a rule, the builder remembers a message; that
 // call and all later ones do nothing and return none (id 0) or the error's status. The build then
-// fails with that message whatever the callback returns, so a body need not look at any status, and
-// calls nest:
+// fails with that message whatever the callback returns. So a body need not check any status, and
+// calls can be nested:
 //
 //   uptier_build_def(b, i, uptier_build_binary(b, UPTIER_OP_ADD, uptier_build_use(b, i), one));
 //
-// What only the whole body shows (types of operands, dominance, blocks without an end) is found by
-// the verifier after the callback, with a message as well.
+// After the callback, the verifier finds the errors that only the complete body shows (types of
+// operands, dominance, blocks without an end), also with a message.
 //
-//   Ownership: a builder is the library's and lives for one call of the `build` callback, as do the
-//              ids that it returns. Arrays and names passed to it are copied.
-//   Thread:    the one that the callback runs on.
-//   Errors:    UPTIER_INVALID_ARGUMENT for a NULL builder (which cannot remember it), ids that are
-//              out of range in this builder, an operation of another shape, an instruction outside
-//              a block. Nothing aborts.
-//   Cost:      constant, except `use` (walks predecessors once) and calls (copy their arguments).
+//   Ownership: the library owns the builder. It is valid for one call of the `build` callback, and
+//     so are the ids that it returns. Arrays and names passed to it are copied.
+//   Thread: the one that the callback runs on.
+//   Errors: UPTIER_INVALID_ARGUMENT for a NULL builder (which cannot remember it), ids that are out
+//     of range in this builder, an operation of another shape, an instruction outside of a block.
+//     Nothing aborts.
+//   Cost: constant, except `use` (walks predecessors once) and calls (copy their arguments).
 #pragma once
 
 #include "uptier/c_types.h"
@@ -33,7 +33,7 @@ extern "C" {
 
 typedef struct uptier_builder uptier_builder;
 
-// Returns the first error so far, UPTIER_OK when there is none. `error` may be NULL.
+// Returns the first error so far, UPTIER_OK if there is none. `error` may be NULL.
 uptier_status uptier_build_status(const uptier_builder* b, uptier_error* error) UPTIER_NOEXCEPT;
 
 // ---- Parameters, blocks, variables ------------------------------------------------------------
@@ -45,21 +45,22 @@ uptier_type uptier_build_type_of(uptier_builder* b, uptier_value v) UPTIER_NOEXC
 
 // Blocks. The entry block exists, is sealed and is current at the start.
 uptier_block uptier_build_create_block(uptier_builder* b) UPTIER_NOEXCEPT;
-// Makes a block current; the one before must have ended, and each block is filled once. The order
-// of these calls is the build order from which site ids come.
+// Makes a block current. The previous block must have ended, and each block is filled once. The
+// order of these calls is the build order, which determines the site ids.
 uptier_status uptier_build_switch_to(uptier_builder* b, uptier_block block) UPTIER_NOEXCEPT;
 // Says that all jumps to the block have been made. Once per block.
 uptier_status uptier_build_seal(uptier_builder* b, uptier_block block) UPTIER_NOEXCEPT;
-// Returns the block that instructions go to; none after a terminator (which is no error).
+// Returns the block that instructions are added to; none after a terminator (which is no error).
 uptier_block uptier_build_current(const uptier_builder* b) UPTIER_NOEXCEPT;
 
-// Variables. One that is used before it is defined is 0.
+// Variables. A variable that is used before it is defined is 0.
 uptier_variable uptier_build_declare(uptier_builder* b, uptier_type type) UPTIER_NOEXCEPT;
 uptier_status uptier_build_def(uptier_builder* b, uptier_variable x,
                                uptier_value v) UPTIER_NOEXCEPT;  // same type
 uptier_value uptier_build_use(uptier_builder* b, uptier_variable x) UPTIER_NOEXCEPT;
 
-// Sets the source location (host's own unit, e.g. a bytecode offset) of what follows.
+// Sets the source location of the following instructions, in the host's own unit, such as a
+// bytecode offset.
 uptier_status uptier_build_set_location(uptier_builder* b, uint32_t location) UPTIER_NOEXCEPT;
 
 // ---- Constants and operations -----------------------------------------------------------------
@@ -69,12 +70,12 @@ uptier_value uptier_build_i64(uptier_builder* b, int64_t v) UPTIER_NOEXCEPT;
 uptier_value uptier_build_f32(uptier_builder* b, float v) UPTIER_NOEXCEPT;
 uptier_value uptier_build_f64(uptier_builder* b, double v) UPTIER_NOEXCEPT;
 uptier_value uptier_build_ref(uptier_builder* b, const void* p) UPTIER_NOEXCEPT;
-// A constant by its bits; those above the type's width must be 0.
+// A constant, given by its bits; bits above the type's width must be 0.
 uptier_value uptier_build_constant(uptier_builder* b, uptier_type type,
                                    uint64_t bits) UPTIER_NOEXCEPT;
 
-// Operations; types come from the operands. Which operation has which shape and types is said by
-// the rows of opcode_table.h: kUnary and kTest; kBinary and kCompare; kConvert; kLoad; kStore.
+// Operations. Their types come from the operands. The rows of opcode_table.h give the shape and the
+// types of each operation: kUnary and kTest; kBinary and kCompare; kConvert; kLoad; kStore.
 uptier_value uptier_build_unary(uptier_builder* b, uptier_opcode op,
                                 uptier_value a) UPTIER_NOEXCEPT;
 uptier_value uptier_build_binary(uptier_builder* b, uptier_opcode op, uptier_value a,
@@ -85,7 +86,7 @@ uptier_value uptier_build_convert(uptier_builder* b, uptier_opcode op, uptier_ty
 uptier_value uptier_build_select(uptier_builder* b, uptier_value condition, uptier_value a,
                                  uptier_value c) UPTIER_NOEXCEPT;
 
-// Where an access goes: base + zero_extend(index) + offset.
+// The address of a memory access: base + zero_extend(index) + offset.
 typedef struct uptier_address {
   uptier_value base;   // ref or i64
   uptier_value index;  // i64, i32 (zero-extended), or none
@@ -100,11 +101,11 @@ uptier_status uptier_build_store(uptier_builder* b, uptier_opcode op, uptier_val
 
 // ---- Calls ------------------------------------------------------------------------------------
 
-// Calls return none, which is no error, when the signature has no result. `args` may be NULL when
-// `count` is 0; `count` must be the signature's number of parameters.
+// Calls. They return none if the signature has no result (which is no error). `args` may be NULL if
+// `count` is 0; `count` must be the number of parameters of the signature.
 
-// Calls a method of the same runtime, with the signature it was registered with, through its stub:
-// it always runs the best code there is.
+// Calls a method of the same runtime, with the signature that it was registered with, through its
+// stub: it always runs the best available code.
 uptier_value uptier_build_call(uptier_builder* b, uptier_method callee, const uptier_value* args,
                                size_t count) UPTIER_NOEXCEPT;
 // Calls the code that `target` (ref) points to: an entry, or a C function. `flags`: 0 or
@@ -135,39 +136,42 @@ uptier_status uptier_build_trap_if(uptier_builder* b, uptier_value condition,
 
 // ---- Observation and speculation ----------------------------------------------------------------
 
-// Marks the current block, which must be empty and unsealed, as the header of a loop: the runtime
-// may change copies and tiers here. `slots` is the host's frame at `pc`; 0 of them when the host
-// never takes frames back.
+// Marks the current block, which must be empty and unsealed, as a loop header. The runtime may
+// change copies and tiers here. `slots` is the host's frame at `pc`; pass 0 slots if the host never
+// takes frames back.
 uptier_loop uptier_build_loop_header(uptier_builder* b, uint32_t pc, const uptier_variable* slots,
                                      size_t count) UPTIER_NOEXCEPT;
-// Gives each variable a value of its own, which is no constant, argument or other variable's value.
-// For hosts whose interpreter enters loops (uptier_runtime_osr_enter): with the slots of each loop
-// header, right before the jump that comes to it from outside. Code takes for granted what the
-// description says of a slot, and the interpreter may have come by a way that the description leaves
-// out (behind a guard or uptier_build_leave), on which a variable that is constant here was assigned.
-// Cost: an instruction a variable, outside of the loop.
+// Gives each variable a value of its own, distinct from constants, arguments and the values of
+// other variables.
+//
+// For hosts whose interpreter enters loops (uptier_runtime_osr_enter): call it with the slots of
+// each loop header, right before the jump that enters the loop from outside. Compiled code relies
+// on the description of a slot. But the interpreter may have reached the loop by a path that the
+// description leaves out (after a guard or uptier_build_leave), and may have assigned a variable
+// there that is a constant here. Cost: one instruction per variable, outside of the loop.
 uptier_status uptier_build_make_own(uptier_builder* b, const uptier_variable* variables,
                                     size_t count) UPTIER_NOEXCEPT;
-// Declares the host's frame at `pc`, to which guards behind it in its block leave. The interpreter
-// repeats what is at `pc`, so nothing visible may have happened since: no store and no call, host
-// calls included, stands between it and a guard.
+// Declares the host's frame at `pc`. Guards after it in its block leave to this frame. The
+// interpreter repeats the instruction at `pc`, so there must be no store and no call, host calls
+// included, between the frame state and a guard.
 uptier_status uptier_build_frame_state(uptier_builder* b, uint32_t pc, const uptier_value* slots,
                                        size_t count) UPTIER_NOEXCEPT;
-// Continues when `condition` (i32) is not 0, else leaves to the host's frame.
+// Continues if `condition` (i32) is not 0, else leaves to the host's frame.
 uptier_status uptier_build_guard(uptier_builder* b, uptier_value condition,
                                  uptier_guard_reason reason) UPTIER_NOEXCEPT;
-// Leaves to the host's frame whenever control comes here, and ends the block.
+// Always leaves to the host's frame, and ends the block.
 uptier_status uptier_build_leave(uptier_builder* b, uptier_guard_reason reason) UPTIER_NOEXCEPT;
-// Observes `v` at a site of the host's own; which kinds take which values: see uptier_probe_kind.
+// Observes `v` at a site of the host's own. uptier_probe_kind says which kinds take which values.
 //
 //   v      may be none for UPTIER_PROBE_HIT
 //   tag    goes into the records of a UPTIER_PROBE_LOG; 0 for the others
 //   index  receives the probe's number among the host's sites, from 0 in build order; may be NULL
 uptier_status uptier_build_probe(uptier_builder* b, uptier_probe_kind kind, uptier_value v,
                                  uint32_t tag, uint32_t* index) UPTIER_NOEXCEPT;
-// Returns, as an i64, what the counter, hit or gauge with this `index` in the same body has come to,
-// as far as the compiler knows: a constant in optimized code, and 0 in all other and where nothing is
-// known. The body must be right whatever the number is: see FunctionBuilder::known_count.
+// Returns, as an i64, the count that the counter, hit or gauge probe with this `index` in the same
+// body has reached, as far as the compiler knows. In optimized code it is a constant; in all other
+// code, and if nothing is known, it is 0. The body must be correct for any number: see
+// FunctionBuilder::known_count.
 uptier_value uptier_build_known_count(uptier_builder* b, uint32_t probe) UPTIER_NOEXCEPT;
 
 #ifdef __cplusplus

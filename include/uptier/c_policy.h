@@ -1,5 +1,5 @@
-// c_policy.h: decisions of a runtime in C: a policy of the host's, the log, and replay; part of
-// uptier.h, which is what programs include. <uptier/policy.h> has the formula and what it rests on.
+// c_policy.h: the decisions of a runtime in C: a policy made by the host, the log of decisions, and
+// replay. Part of uptier.h; programs include that. <uptier/policy.h> has the formula and its basis.
 #pragma once
 
 #include "uptier/c_report.h"
@@ -9,23 +9,24 @@
 extern "C" {
 #endif
 
-// What becomes of a method. A policy answers with one of the first three.
+// A decision on a method. A policy answers with one of the first three.
 typedef uint32_t uptier_action;
 enum {
   UPTIER_ACTION_KEEP,
-  UPTIER_ACTION_RECOMPILE,   // optimized code, made without the profile
-  UPTIER_ACTION_SPECIALIZE,  // made with it
+  UPTIER_ACTION_RECOMPILE,   // optimized code without the profile
+  UPTIER_ACTION_SPECIALIZE,  // optimized code with the profile
   UPTIER_ACTION_ROLL_BACK,
   UPTIER_ACTION_RE_INSTRUMENT,
   UPTIER_ACTION_BAN,
 };
-// Returns "keep", "recompile", ..., as a log has them; "?" for no action. Static storage; any thread.
+// Returns "keep", "recompile", ..., as in the log; "?" for a number that is no action. Static
+// storage; any thread.
 const char* uptier_action_name(uptier_action action) UPTIER_NOEXCEPT;
 
-// All that a decision on a method may look at. <uptier/policy.h> says what each member is
-// (MethodSnapshot, SystemSnapshot); flags are 0 or 1.
+// The inputs of a decision on a method. <uptier/policy.h> describes each member (MethodSnapshot,
+// SystemSnapshot); flags are 0 or 1.
 typedef struct uptier_question {
-  size_t size;  // of what the library has filled in
+  size_t size;  // of the part that the library has filled in
   uptier_tier tier;
   uint32_t optimized_requested;
   uint32_t osr_requested;
@@ -39,7 +40,7 @@ typedef struct uptier_question {
   uint32_t optimized_versions;
   uint32_t drift_versions;
   uint32_t phase_drifts;
-  uptier_loop at_loop;  // where the thread is; none at an entry
+  uptier_loop at_loop;  // the loop that the thread is in; none at an entry
   uint64_t calls;
   uint64_t samples;
   uint64_t iterations;
@@ -52,7 +53,7 @@ typedef struct uptier_question {
   double sampled_share;
   double drift;
   double phase_drift;
-  // Of the system; the rates are 0 where nothing was measured.
+  // About the system. A rate is 0 if it was not measured.
   uint32_t queue_length;
   uint32_t code_budget_spent;
   double compile_ns;
@@ -62,37 +63,39 @@ typedef struct uptier_question {
 
 // An answer.
 typedef struct uptier_decision {
-  size_t size;  // of what the library knows of it
+  size_t size;  // of the part that the library knows
   uptier_action action;
-  uptier_loop osr_loop;              // none, or the question's at_loop: code that is entered there
+  uptier_loop osr_loop;              // none, or the question's at_loop: then the code is entered
+                                     // there
   double priority;                   // expected gain in ns; larger is more urgent
   char reason[UPTIER_MESSAGE_SIZE];  // NUL-terminated; for the log
 } uptier_decision;
 
-// A policy of the host's.
+// A policy made by the host.
 typedef struct uptier_policy {
   size_t size;  // sizeof(uptier_policy)
   void* user;   // passed to the function
 
-  // Answers a question. `answer` comes with the library's own answer in it, by the runtime's
-  // options as they are now; a policy changes what it sees otherwise, and the reason with it.
-  // Anything but keep, recompile and specialize is taken for keep, and so is what cannot be done (a
-  // version is on its way, there are too many, compiling failed before). When it is asked:
-  // <uptier/policy.h>, Policy::decide.
+  // Answers a question. `answer` already contains the library's own answer, by the runtime's
+  // current options; a policy overwrites it where it disagrees, together with the reason. Any
+  // action but keep, recompile and specialize counts as keep, and so does an answer that cannot be
+  // followed (a version is being made, there are too many, compiling failed before). Policy::decide
+  // in <uptier/policy.h> says when a policy is asked.
   //
-  //   question, answer  valid until the return
+  //   question, answer  valid during the call
   //
-  // Thread: the runtime's worker, or one that flushes, detaches or calls; one at a time, with the
-  //         runtime's lock held: it must not call the runtime.
+  // Thread: the runtime's worker, or a thread that flushes, detaches or calls; one at a time, with
+  // the runtime's lock held, so it must not call the runtime.
   void (*decide)(void* user, const uptier_question* question, uptier_decision* answer);
 } uptier_policy;
 
 // ---- The log ------------------------------------------------------------------------------------
 
-// The decisions of a runtime as they were at one time.
+// A copy of a runtime's decisions at one time.
 typedef struct uptier_decisions uptier_decisions;
 
-// One of them. Its strings are the log's; those of a record that a caller makes are only read.
+// One decision. Its strings belong to the log; if a caller makes a record, the library only reads
+// its strings.
 typedef struct uptier_decision_record {
   size_t size;        // in: sizeof(uptier_decision_record)
   uint64_t sequence;  // from 1
@@ -101,15 +104,16 @@ typedef struct uptier_decision_record {
   const char* method_name;
   const char* action;  // "specialize", "recompile osr:0", "set", ...: see report.h, DecisionRecord
   const char* reason;
-  const char* inputs;  // what the answer depends on, for uptier_replay; "" when nothing was asked
+  const char* inputs;  // the inputs of the answer, for uptier_replay; "" for an event that was no
+                       // question
   double priority;
 } uptier_decision_record;
 
-// Copies the log, as much of it as the runtime keeps (option decisions_kept). The caller destroys it,
-// also after the runtime.
+// Copies the part of the log that the runtime keeps (option decisions_kept). The caller destroys
+// it; that may be after the runtime is destroyed.
 uptier_status uptier_runtime_decisions(const uptier_runtime* runtime, uptier_decisions** out,
                                        uptier_error* error) UPTIER_NOEXCEPT;
-// Returns how many there are; 0 for NULL.
+// Returns the number of records; 0 for NULL.
 size_t uptier_decisions_count(const uptier_decisions* log) UPTIER_NOEXCEPT;
 // Writes the record at `index`, oldest first; its strings live as long as the log. Errors:
 // UPTIER_INVALID_ARGUMENT past the end.
@@ -118,7 +122,7 @@ uptier_status uptier_decisions_get(const uptier_decisions* log, size_t index,
                                    uptier_error* error) UPTIER_NOEXCEPT;
 void uptier_decisions_destroy(uptier_decisions* log) UPTIER_NOEXCEPT;
 
-// What replay says; as in a record, longer text cut.
+// The result of a replay. The strings are as in a record; longer text is cut.
 typedef struct uptier_replayed {
   size_t size;  // in: sizeof(uptier_replayed)
   double priority;
@@ -126,15 +130,15 @@ typedef struct uptier_replayed {
   char reason[UPTIER_MESSAGE_SIZE];
 } uptier_replayed;
 
-// Makes a decision again, from `inputs` (and, where exits and guards are named in it, `reason`) of a
-// record, which may be of another process. With the options of the run and no policy what comes out
-// is what the log says; other options, or a policy, give what it would have said at this point, not
-// what that would have led to.
+// Makes a decision again, from the `inputs` of a record, which may come from another process. (For
+// exits and guards, `reason` is read too, if it names them.) With the options of the run and no
+// policy, the result is the decision in the log. Other options, or a policy, give the decision that
+// they would have made at this point; later effects of such a decision are not simulated.
 //
 //   options  NULL for the defaults
-//   policy   asked in the library's place where one would be; NULL for none. Called on this thread
+//   policy   replaces the library's policy; NULL for none. Called on this thread
 //
-// Errors: UPTIER_INVALID_INPUT for inputs that are empty or not whole, with the field's name.
+// Errors: UPTIER_INVALID_INPUT for inputs that are empty or incomplete, with the name of the field.
 uptier_status uptier_replay(const uptier_decision_record* record, const uptier_options* options,
                             const uptier_policy* policy, uptier_replayed* out,
                             uptier_error* error) UPTIER_NOEXCEPT;

@@ -1,26 +1,27 @@
-// host.h: what an embedder brings.
+// host.h: the interface that an embedder implements.
 //
-// Three ways in, which may be mixed method by method:
-//   1. `build` describes the body to a FunctionBuilder, and the library makes every tier and copy;
-//   2. `compile` returns machine code or a C function for a Plan: the method gets stub, schedule,
-//      counters, profile, policy and reclamation, and needs no IR (MethodInfo::own_code);
-//   3. an interpreter is Tier::kHost: a C function with the method's signature runs until the
-//      method is hot (MethodInfo::host_entry), and its loops go over to compiled code in the middle
-//      of a call (Runtime::osr_enter).
+// There are three ways to provide code, and each method may use another:
+//   1. `build` describes the body to a FunctionBuilder, and the library makes every tier and copy.
+//   2. `compile` returns machine code or a C function for a Plan. The method has a stub, a sampling
+//      schedule, counters, a profile, the policy and reclamation, but no IR (MethodInfo::own_code).
+//   3. An interpreter is Tier::kHost: a C function with the method's signature runs until the
+//      method is hot (MethodInfo::host_entry). Its loops can move to compiled code in the middle of
+//      a call (Runtime::osr_enter).
 //
-// Collectors. One that moves nothing finds the roots in frames of compiled code by looking at the
-// calling thread's registers and stack, conservatively; frames are described to nobody. Whenever a
-// function of the host's is called, in every tier and copy:
-//   - each i64 and ref that the code still uses is in a callee-saved general register or an aligned
-//     word of the native stack, whole and as it is; so are HostFrame::slots, and parameters that a
-//     version takes to be known (Options::value_versions);
-//   - or its address is gone and one is left that `build` has computed from it by arithmetic, in
-//     this round of a loop: these must lie within the object. The base of an access lives up to it;
-//   - no other memory of the library's holds a value that is still used. Counters, tables, logs and
-//     profiles hold words that were seen: they are no roots.
-// The host keeps alive what it bakes into code as constants, puts no kValue probe on references
-// (Options::value_samples: they may become constants), and does not collect in signal handlers, nor
-// in `build`. docs/embedding.md, "A collector".
+// Garbage collectors. A collector that does not move objects finds the roots in frames of compiled
+// code by scanning the calling thread's registers and stack conservatively. There are no stack
+// maps. Whenever compiled code calls a function of the host, in every tier and copy:
+//   - Each i64 and ref that the code still uses is unchanged in a callee-saved general register or
+//     in an aligned word of the native stack. The same holds for HostFrame::slots, and for
+//     parameters whose value a version assumes (Options::value_versions).
+//   - Or the code keeps, in place of an address, another one that `build` has computed from it by
+//     arithmetic in the current loop iteration. Such addresses must lie within the object. The base
+//     of an access is live up to the access.
+//   - No other memory of the library holds a value that is still used. Counters, tables, logs and
+//     profiles hold words that were seen: they are not roots.
+// The host must keep objects alive that it puts into code as constants. It must not put kValue
+// probes on references (they may become constants: Options::value_samples), and must not collect in
+// signal handlers or in `build`. See docs/embedding.md, "A collector".
 #pragma once
 
 #include <cstdint>
@@ -36,116 +37,121 @@ namespace uptier {
 
 class Host;
 
-// A frame that compiled code gives back to the host's interpreter, because a guard has failed.
+// A frame that compiled code returns to the host's interpreter because a guard has failed.
 struct HostFrame {
   MethodId method;
   uint32_t pc = 0;  // of the frame_state
   GuardReason reason = GuardReason::kUser;
   uint32_t slot_count = 0;
-  const uint64_t* slots = nullptr;  // bits of what the frame_state names, zero-extended
-  Host* host = nullptr;             // whose method it is
+  const uint64_t* slots = nullptr;  // values of the frame_state, zero-extended
+  Host* host = nullptr;             // the host of the method
 };
 
 class Host {
  public:
   virtual ~Host() = default;
 
-  // Describes the body of a method. Called when the method is first compiled and again for each
-  // further compilation, each time with the same result (same blocks in the same order): also of a
-  // method that was retired, until `gone`. One that differs is not compiled; after
-  // four such times no better code is asked for (LossReport::unstable_bodies).
+  // Describes the body of a method. Called when the method is first compiled and for each further
+  // compilation, also for a method that was retired, until `gone`. The description must be the same
+  // each time (the same blocks in the same order). A method with a different description is not
+  // compiled; after four such attempts the runtime stops asking for better code
+  // (LossReport::unstable_bodies).
   //
-  // Thread: a calling thread or the runtime's worker, two methods at a time possibly; never the
-  //         same method twice at once.
-  // Errors: the method then stays in the code it has, its interpreter included; a first compile
-  //         that fails makes the calls of a method without one trap (TrapCode::kNoCode). The
-  //         message appears in the report. The default refuses.
+  // Thread: a calling thread or the runtime's worker. Two methods may be described at the same
+  // time, but never the same method twice.
+  // Errors: the method stays in its present code, which may be the interpreter. If a method without
+  // an interpreter fails its first compilation, its calls trap (TrapCode::kNoCode). The report has
+  // the message. The default implementation refuses.
   virtual Status build(MethodId, FunctionBuilder&) {
     return Error{ErrorCode::kUnsupported, "the host does not describe this method"};
   }
 
-  // Makes code for a plan (never an OSR one). The profile is what was observed of the method so
-  // far. Only called for methods with MethodInfo::own_code. An instrumented copy counts at
-  // Runtime::counters(), in the words of MethodInfo::own_schema.
+  // Makes code for a plan (never an OSR plan), with the profile of the method so far. Only called
+  // for methods with MethodInfo::own_code. An instrumented copy counts at Runtime::counters(), in
+  // the words of MethodInfo::own_schema.
   //
-  // The code may call what it likes, but cannot end with a trap: one that is raised below it
-  // (Runtime::raise) is taken by whichever code looks for one next, or dropped.
+  // The code may call any function, but it cannot end with a trap. If a function that it calls
+  // raises one (Runtime::raise), the next code that tests for a trap takes it, or it is dropped.
   //
-  // Thread, errors: as for build; but a first compile that fails is not tried again. The default
-  // refuses.
+  // Thread and errors: as for `build`, except that a first compilation that fails is not tried
+  // again. The default implementation refuses.
   virtual Result<HostCode> compile(const Plan&, const MethodProfile&) {
     return Error{ErrorCode::kUnsupported, "the host has no compiler for this method"};
   }
 
-  // Takes back what `compile` returned: no thread runs it, and none will. Called before the
-  // method's remove_methods returns, `gone` is called, or the runtime dies, at the latest. Thread:
-  // any, with the runtime's locks held: it must not call the runtime.
+  // Returns code that `compile` made to the host: no thread runs it now or later. Called before
+  // remove_methods of the method returns, before `gone`, or before the runtime is destroyed,
+  // whichever is first. Thread: any, with locks of the runtime held, so it must not call the
+  // runtime.
   virtual void release(MethodId, const HostCode&) noexcept {}
 
-  // Says that the runtime is done with a method that was retired (Runtime::retire_methods): none of
-  // its code is left, nor code of others that has its body in it, and the host is not asked for it
-  // any more, by `build` or by host_resume. Called once for each such method, when that is noticed
-  // by a thread that retires or removes methods, is quiescent, flushes, detaches or returns from its
-  // outermost `invoke`, and at the latest when the runtime dies.
+  // Says that the runtime no longer needs a retired method (Runtime::retire_methods): its code is
+  // gone, and so is all code that has its body inlined, and the host will not be asked for it again
+  // by `build` or host_resume. Called once for each such method, by a thread that notices it while
+  // it retires or removes methods, is quiescent, flushes, detaches or returns from its outermost
+  // `invoke`; at the latest when the runtime is destroyed.
   //
-  // Thread: that one; no lock of the runtime's is held, so that it may remove other methods, but for
-  //         while the runtime dies. Whoever removes a method waits while another thread tells its
-  //         host, so not with a lock that this takes.
+  // Thread: the one that notices. It holds no lock of the runtime, so it may remove other methods,
+  // except during the destruction of the runtime. A thread that removes a method waits while
+  // another thread is in this call for it. So it must not hold a lock that this call takes.
   virtual void gone(MethodId) noexcept {}
 
-  // Returns what methods have in common whose alias classes mean the same (opcodes.h), provided that
-  // they have a module_key in common as well. A host that is one object for each method returns
-  // what those share. Thread: any.
+  // Returns an object that stands for the meaning of alias classes (opcodes.h): methods for which
+  // it is the same, and which share a module_key, give the same meaning to an alias class. If a
+  // host is one object per method, return the object that those hosts share. Thread: any.
   virtual const void* alias_scope() const noexcept { return this; }
 };
 
 struct MethodInfo {
-  // Names the method in profiles and traces. Methods may share one (the instances of a module do):
-  // profiles add up what those of the same shape have counted. Where the name or the body differs,
-  // a profile cannot tell them apart: LossReport::keys_shared. All 0: the library makes one of the
-  // name and of how many methods without a key have that name already.
+  // Names the method in profiles and traces. Methods may share a key, as the instances of a module
+  // do; profiles then add the counts of those with the same shape. If their names or bodies differ,
+  // a profile cannot tell them apart (LossReport::keys_shared). If the key is all 0, the library
+  // makes one from the name and the number of earlier methods without a key that have the same
+  // name.
   MethodKey key;
   std::string name;
   Signature signature;
-  // Optional: code that runs the method in Tier::kHost until better code is installed. A C function
-  // with exactly `signature`; may raise a trap only with host_may_trap. Nothing says which method it
-  // is called for, so a host whose interpreter is one function makes the method (a closure)
-  // argument 0. `build` is not called before a compilation is due, after flush_first calls or
-  // loop_flush_first iterations, and may be made of what was seen by then.
+  // Optional: code that runs the method in Tier::kHost until better code is installed. It is a C
+  // function with exactly `signature`. It may raise a trap only with host_may_trap. It is not told
+  // which method it is called for, so a host whose interpreter is one function passes the method
+  // (or a closure) as argument 0. `build` is not called before a compilation is due, after
+  // flush_first calls or loop_flush_first iterations, so `build` may use the interpreter's
+  // observations up to then.
   //
-  // Only Options::tier = auto runs it. The fixed tiers compile the method at its first call as if it
-  // had none (guards leave for host_resume all the same), and interpret only what `build` refuses: a
-  // host that guesses has seen nothing by then. They are for tests, not for timing.
+  // Only Options::tier = auto runs host_entry. The fixed tiers compile the method at its first call
+  // as if host_entry were null (guards still leave to host_resume), and interpret only methods that
+  // `build` refuses. A host that guesses has observed nothing by then, so fixed tiers are for
+  // tests, not for timing.
   const void* host_entry = nullptr;
-  // Whether `build` needs nothing that host_entry has seen. A method that a saved profile
-  // (Options::profile) knows to be hot is then optimized at its first call, like one without an
-  // interpreter. Without, it is interpreted first in every process, whatever the profile says.
+  // True if `build` does not need the observations of host_entry. A method that is hot in a saved
+  // profile (Options::profile) is then optimized at its first call, like one without an
+  // interpreter. If false, it is interpreted first in every process, whatever the profile says.
   bool describes_at_once = false;
-  // Optional: goes on with the call of a frame of this method, from its pc to its end, and returns
-  // the bits of the method's result. A guard that fails, in any code of the method, then comes
-  // here, and the frame of compiled code is gone when this returns. It may run guest code and may
-  // raise a trap (Runtime::raise). The frame and its slots live for the call. Its interpreter may
-  // enter compiled code again, which may come here again: see Runtime::osr_enter for what bounds
-  // that. An exit for which the stack has no room traps stack_exhausted.
+  // Optional: continues the call of a frame of this method from its pc to its end, and returns the
+  // bits of the method's result. Called when a guard fails, in any code of the method; the frame of
+  // compiled code is gone when this returns. It may run guest code and may raise a trap
+  // (Runtime::raise). The frame and its slots are valid during the call. The interpreter may enter
+  // compiled code again, which may call this again; see Runtime::osr_enter for the bound. If the
+  // stack has no room for an exit, it traps stack_exhausted.
   //
-  // A guard that keeps failing is counted, and when Options::exit_limit (exit_limit_loop) has been
-  // met exit_retries times and once more, the exit itself takes the method's compiled code out of
-  // service for good: it goes back to host_entry, or to baseline code without one. What it guesses
-  // is the host's to change, with another method (add_method, retire_methods), best before that:
-  // it sees every exit.
+  // Guards that keep failing are counted. When a guard has reached Options::exit_limit (in a loop:
+  // exit_limit_loop) exit_retries times and once more, that exit takes the method's compiled code
+  // out of service for good: the method goes back to host_entry, or to baseline code if it has
+  // none. The host may change its guesses by another method (add_method, retire_methods), best
+  // before that happens: it sees every exit.
   //
-  // Thread: the one that runs the method. Errors: none may leave it. Without it, a guard that fails
-  // in baseline code ends the call with TrapCode::kGuardFailed. Cost: about a microsecond more than
-  // the call.
+  // Thread: the one that runs the method. Errors: it must not throw. If it is null, a guard that
+  // fails in baseline code ends the call with TrapCode::kGuardFailed. Cost: about a microsecond in
+  // addition to the call.
   uint64_t (*host_resume)(const HostFrame* frame) = nullptr;
-  // Whether `host_entry` may return with a trap raised (Runtime::raise). Its calls then go through
-  // a few instructions that look for one.
+  // True if `host_entry` may return with a trap raised (Runtime::raise). Its calls then go through
+  // a few instructions that test for a trap.
   bool host_may_trap = false;
-  // Whether the host makes the code by itself: `compile` is asked, and `build` is not.
+  // True if the host makes the code itself: the runtime calls `compile` and never `build`.
   bool own_code = false;
-  // With own_code: the size of the body in instructions, from which costs are estimated, and what
-  // instrumented copies count: in words, so what has a table has nothing but its `other` there.
-  // Without slots there is no instrumented copy.
+  // With own_code. own_size is the size of the body in instructions; costs are estimated from it.
+  // own_schema says what instrumented copies count, in words; a slot with a table has only its
+  // `other` word. Without slots there is no instrumented copy.
   uint32_t own_size = 1;
   Schema own_schema = {};
 };

@@ -1,8 +1,8 @@
-// ids.h: the small typed numbers that the whole vocabulary is written in.
+// ids.h: the typed numbers that the public headers use.
 //
-// A typed id is an index that cannot be mixed up with another kind of index. All of them are plain
-// values: copyable, comparable, printable through `index()`. Index 0 is a valid id unless a type
-// says otherwise; `Id::none()` is the only invalid one.
+// A typed id is an index that cannot be mixed up with another kind of index. Ids are plain values:
+// copyable, comparable, printable through `index()`. Index 0 is a valid id unless a type says
+// otherwise; `Id::none()` is the only invalid one.
 #pragma once
 
 #include <compare>
@@ -21,7 +21,7 @@ class Id {
   static constexpr Id none() { return Id(); }
   constexpr bool valid() const { return index_ != kNone; }
   constexpr uint32_t index() const { return index_; }
-  // Returns all that tells an id from others: Id(i.number()) == i.
+  // Returns a number that identifies the id: Id(i.number()) == i.
   constexpr uint32_t number() const { return index_; }
 
   friend constexpr bool operator==(Id, Id) = default;
@@ -34,10 +34,10 @@ class Id {
 
 struct MethodTag;
 
-// What the host registered: a place among Options::max_methods, and how many methods had the place
-// before. Places are used again when their methods have been removed (see
-// Runtime::remove_methods), ids are not, until a place has had kGenerations methods. So an array by
-// index() stays small, and whoever keeps one compares the whole id.
+// A registered method: an index below Options::max_methods, and a generation, the number of methods
+// that had this index before. Indices are used again after their methods were removed (see
+// Runtime::remove_methods). Ids are not, until an index has had kGenerations methods. So an array
+// indexed by index() stays small, and code that keeps an id compares the whole id.
 template <>
 class Id<MethodTag> {
  public:
@@ -46,7 +46,7 @@ class Id<MethodTag> {
 
   constexpr Id() = default;
   constexpr explicit Id(uint32_t number) : number_(number) {}
-  // `generation` counts on from 0 again at kGenerations, so that no id is none().
+  // `generation` wraps around to 0 at kGenerations, so that no id is none().
   constexpr Id(uint32_t index, uint32_t generation)
       : number_(generation % kGenerations << kIndexBits | index) {}
 
@@ -69,11 +69,11 @@ using MethodId = Id<MethodTag>;
 using Value = Id<struct ValueTag>;            // an SSA value of one Function
 using Block = Id<struct BlockTag>;            // a basic block of one Function
 using Variable = Id<struct VariableTag>;      // a mutable host-level slot, see builder.h
-using SignatureId = Id<struct SignatureTag>;  // a call signature known to one Function
+using SignatureId = Id<struct SignatureTag>;  // signature of calls, within one Function
 using LoopId = Id<struct LoopTag>;  // the n-th loop header of one Function, in build order
 
-// A probe's stable number within its method: the same in every tier and copy. 0 is invalid; the
-// entry block is 1.
+// A probe's number within its method: the same in every tier and copy. 0 is invalid; the entry
+// block is 1.
 using SiteId = uint32_t;
 
 // The types of SSA values. `kRef` is a 64-bit host pointer or handle that the library never looks
@@ -88,11 +88,11 @@ constexpr bool is_wide(Type t) { return t == Type::kI64 || t == Type::kF64 || t 
 // Returns "i32", "i64", "f32", "f64", "ref" or "none".
 const char* type_name(Type t);
 
-// Quality of code, ordered; says nothing about instrumentation.
+// The quality of code, in ascending order; says nothing about instrumentation.
 enum class Tier : uint8_t { kHost, kBaseline, kOptimized };
 const char* tier_name(Tier t);
 
-// Whether a compiled body counts. Both copies of a version share one frame layout.
+// kInstrumented code counts, kPlain code does not. Both copies of a version share one frame layout.
 enum class Copy : uint8_t { kPlain, kInstrumented };
 const char* copy_name(Copy c);
 

@@ -1,11 +1,12 @@
-// interrupted: what a host function that waits asks.
+// interrupted.h: lets a host function that waits find out that it should return.
 #pragma once
 
 namespace uptier {
 
-// Returns whether the calling thread's innermost `invoke` is to end, by Runtime::interrupt or a
-// deadline: a host function that waits returns then, and need raise nothing. Ask where a system call
-// says EINTR, since the signal that says so comes again and again. Cost: some loads.
+// Returns true if the calling thread's innermost `invoke` is to end, because of Runtime::interrupt
+// or a deadline. A host function that waits should then return; it need not raise a trap. Call it
+// when a system call returns EINTR: the signal that interrupts the thread comes again and again.
+// Cost: some loads.
 bool interrupted() noexcept;
 
 }  // namespace uptier

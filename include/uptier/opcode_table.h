@@ -1,7 +1,7 @@
 // opcode_table.h: the rows of the opcode, trap, guard reason and probe kind tables.
 //
 // Macros and nothing else, so that opcodes.h (C++) and c_types.h (C99) make their enumerations of
-// the same rows and cannot differ. Include one of those; what the columns mean stands in opcodes.h.
+// the same rows and cannot differ. Include one of those; opcodes.h explains the columns.
 #pragma once
 
 // clang-format off
@@ -122,7 +122,7 @@
   /* what the library describes giant bodies with, and hosts do not: see Shape::kFrameMemory */                         \
   X(kFrameMemory,   FRAME_MEMORY,   "frame_memory",   kFrameMemory,  kMaskRef,   kPinned)
 
-// Why a call ended without a result. Printed as the text that WebAssembly's tests use.
+// Reasons why a call ended without a result. Printed as the text that WebAssembly's tests use.
 //   X(id, name, text)                                C: UPTIER_TRAP_<name>
 #define UPTIER_TRAPS(X)                                                              \
   X(kNone,                 NONE,                    "none")                          \
@@ -145,7 +145,7 @@
   X(kInterrupted,          INTERRUPTED,             "interrupted")                   \
   X(kOutOfFuel,            OUT_OF_FUEL,             "out of fuel")
 
-// Why a guard was placed; counted per (site, reason) across recompilations.
+// Reasons why a guard was placed; counted per (site, reason) across recompilations.
 //   X(id, name, text)                                C: UPTIER_GUARD_<name>
 #define UPTIER_GUARD_REASONS(X)          \
   X(kType,      TYPE,       "type")      \
@@ -156,7 +156,7 @@
   X(kUnreached, UNREACHED,  "unreached") \
   X(kUser,      USER,       "user")
 
-// What a probe observes, and who places it: HOST for what a body may ask for. Numbers are part of
+// Kinds of probes. `placed_by` is HOST if a body may use the kind, else LIBRARY. Numbers are part of
 // the IR.
 //   X(number, id, name, text, placed_by)             C: UPTIER_PROBE_<name>, HOST only
 #define UPTIER_PROBE_KINDS(X)                              \

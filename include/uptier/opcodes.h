@@ -1,13 +1,13 @@
-// opcodes.h: the one opcode table.
+// opcodes.h: the table of operations.
 //
 // Printer, parser, verifier, reference interpreter and both compilers derive from UPTIER_OPCODES. A
-// row says everything that does not depend on a machine: name, text, shape of operands, the
-// controlling types it exists for, and its effects. Semantics are WebAssembly's to the bit where
-// WebAssembly has the operation (wrapping, shift counts modulo the width, NaN propagation, traps).
+// row has all properties that do not depend on a machine: name, text, shape of operands,
+// controlling types, and effects. Operations that WebAssembly has behave exactly as there
+// (wrapping, shift counts modulo the width, NaN propagation, traps).
 //
 //   X(id, name, text, shape, types, effects)
 //
-// The rows stand in opcode_table.h, which C can read as well; `name` is what C calls the operation.
+// The rows are in opcode_table.h, which C can read as well; `name` is the operation's name in C.
 // Text is `text.type operands`; `type` is the controlling type, see Shape.
 #pragma once
 
@@ -18,7 +18,8 @@
 
 namespace uptier {
 
-// How operands and the controlling type T (written after the dot) make an instruction.
+// The shape of an instruction: its operands, results and other fields, in terms of the controlling
+// type T (written after the dot).
 enum class Shape : uint8_t {
   kConst,         // imm -> T                     imm holds the bits of the value, zero-extended
   kUnary,         // T -> T
@@ -50,16 +51,16 @@ enum class Shape : uint8_t {
 // Addresses: one operand (`base`: ref or i64), or two (`base`, then `index`: an i64, or an i32 that
 // is zero-extended), plus the unsigned 32-bit constant in `imm`. The sum is a host address.
 
-// Known counts: what a counter, hit or gauge probe of the same body had come to when the code was made,
-// as far as was known: a constant in optimized code, and 0 everywhere else. So it may be another
-// number each time it is asked, and the body has to be right whatever it is. `imm` has the count
-// once a compilation has looked it up.
+// Known counts: the count that a counter, hit or gauge probe of the same body had reached when the
+// code was made, as far as it was known. It is a constant in optimized code, and 0 everywhere else.
+// So its value may differ from one execution to the next, and the body must be correct for any
+// value. `imm` has the count once a compilation has looked it up.
 
 // Bulk: `fill value, to, count` and `copy from, to, count` store `count` elements of `imm` (1, 2, 4
-// or 8) bytes at host addresses, one after the other from the first on: what copy has stored it may
-// load later, and of what faults under kMemTraps the elements before it are stored.
+// or 8) bytes at host addresses, in ascending order. So a copy may later load elements that it has
+// stored. If an element faults under kMemTraps, the elements before it are stored.
 
-// Which controlling types a row exists for.
+// The controlling types that an operation allows.
 enum TypeMask : uint8_t {
   kMaskNone = 1,
   kMaskI32 = 2,
@@ -73,7 +74,7 @@ enum TypeMask : uint8_t {
   kMaskAny = kMaskNum | kMaskRef,
 };
 
-// What an instruction may do besides computing its result.
+// The effects of an instruction besides its result.
 enum Effect : uint8_t {
   kPure = 0,       // same operands, same result: may be merged, moved, deleted
   kCanTrap = 1,    // may end the call with a trap: never deleted, never hoisted above a guard
@@ -81,7 +82,7 @@ enum Effect : uint8_t {
   kWrites = 4,     // writes memory or has another side effect
   kEndsBlock = 8,  // a terminator
   kCommutes = 16,  // operands may be swapped
-  kPinned = 32,    // stays where it is, though it computes nothing (probe, loop_header, ...)
+  kPinned = 32,    // is not moved, although it computes nothing (probe, loop_header, ...)
 };
 
 enum class Opcode : uint8_t {
@@ -103,7 +104,7 @@ inline constexpr OpcodeInfo kOpcodeTable[] = {
 #undef UPTIER_ROW
 };
 
-// Returns the row of the table. Constant time; not to be asked for a number that is no operation.
+// Returns the row of the table. Constant time; `op` must be an operation.
 inline const OpcodeInfo& info(Opcode op) { return kOpcodeTable[static_cast<unsigned>(op)]; }
 
 inline constexpr unsigned kOpcodeCount = 0
@@ -116,49 +117,52 @@ inline constexpr unsigned kOpcodeCount = 0
 enum MemFlags : uint8_t {
   kMemNone = 0,
   kMemTraps = 1,  // a fault at this address is a trap out_of_bounds_memory
-  // Load: the place never changes while the function runs and may be read at any time meanwhile, also
-  // ahead of guards and branches that stand before the load. So it is not for fields of a value whose
-  // kind is guarded.
+  // Load: the memory never changes while the function runs. It may be read at any time meanwhile,
+  // also before guards and branches that precede the load. So do not use it for fields of a value
+  // whose kind is guarded.
   kMemInvariant = 2,
-  kCallMayTrap = 4,  // call_host, call_indirect: the callee may have raised a trap
+  kCallMayTrap = 4,  // call_host, call_indirect: the callee may raise a trap
   kMemFenced = 8,    // with kMemTraps: kFenceBytes before the base and before base + 2^32 fault
   // call_host: the callee (ref any, ref base, i32 to, i32 from, i32 n) -> i32 copies n bytes from
-  // base + from to base + to as memmove does, and returns 0; where one of these bytes is none that
-  // may be accessed, it stores nothing and returns 1. Optimized code does it without the call where
-  // n is a small constant, or was seen to be one nearly always. Such a byte must then fault, and the
-  // fault is a trap out_of_bounds_memory at the call, which the host raises itself where it gets 1.
+  // base + from to base + to, as memmove does, and returns 0. If one of these bytes may not be
+  // accessed, it stores nothing and returns 1. Optimized code copies without the call if n is a
+  // small constant, or was nearly always the same small number. An inaccessible byte must then
+  // fault, and the fault is a trap out_of_bounds_memory at the call; if the call returns 1, the
+  // host raises that trap itself.
   kCallCopies = 16,
-  // The same of (ref any, ref base, i32 to, i32 byte, i32 n) -> i32, which stores n times the low 8
-  // bits of `byte` from base + to on.
+  // call_host: the same for (ref any, ref base, i32 to, i32 byte, i32 n) -> i32, which stores the
+  // low 8 bits of `byte` n times from base + to on.
   kCallFills = 32,
 };
 
-// The fence of an access, in bytes. With kMemFenced the host promises that this many bytes before the
-// base, and as many before base + 2^32, fault. So an i32 index that is a sum may become part of the
-// address: had the sum wrapped around below zero, the access would lie in one of the two.
+// The fence of an access, in bytes. With kMemFenced the host promises that this many bytes before
+// the base, and as many before base + 2^32, fault. So an i32 index that is a sum may become part of
+// the address: if the sum had wrapped around below zero, the access would lie in one of the two
+// fences.
 inline constexpr uint32_t kFenceBytes = 64 << 10;
 
 // Alias classes, in the upper half of the flags of loads and stores. Accesses of different classes
-// never touch the same byte while the function runs; those of class 0 may meet any, and another
-// thread: they are read anew in every round of a loop, those of other classes perhaps only once. So
-// a word by which a host stops a loop is of class 0. Classes mean the same in all methods of one
-// module_key and Host::alias_scope; in what is inlined from others they do not count. Combined with
+// never touch the same byte while the function runs. Accesses of class 0 may touch the same bytes
+// as any other access or another thread, so loads of class 0 are repeated in every iteration of a
+// loop, while loads of other classes may be made only once. So a word that a host uses to stop a
+// loop needs class 0. Classes have the same meaning in all methods with the same module_key and
+// Host::alias_scope; they are ignored in bodies that are inlined from other methods. Combined with
 // MemFlags by |.
 inline constexpr unsigned kAliasClasses = 16;
 constexpr uint8_t alias_class(unsigned n) { return static_cast<uint8_t>(n << 4); }
 constexpr unsigned alias_class_of(uint8_t flags) { return flags >> 4; }
 
-// Why a call ended without a result.
+// The reason why a call ended without a result.
 enum class TrapCode : uint8_t {
 #define UPTIER_ROW(id, name, text) id,
   UPTIER_TRAPS(UPTIER_ROW)
 #undef UPTIER_ROW
 };
 // Returns "integer divide by zero", ...; "?" for a number that is no code. Static storage, constant
-// time; this holds for the functions below too.
+// time, like the functions below.
 const char* trap_text(TrapCode code);
 
-// Why a guard was placed.
+// The reason why a guard was placed.
 enum class GuardReason : uint8_t {
 #define UPTIER_ROW(id, name, text) id,
   UPTIER_GUARD_REASONS(UPTIER_ROW)
@@ -167,19 +171,19 @@ enum class GuardReason : uint8_t {
 // Returns "type", "overflow", ...; "?" for a number that is no reason.
 const char* guard_reason_name(GuardReason reason);
 
-// What a probe observes. Blocks, edges and loops are the library's own business, and the targets of
-// call_indirect are observed without a probe. What a host may ask for, and the values it takes:
+// The kinds of probes. The library observes blocks, edges and loops by itself, and the targets of
+// call_indirect without a probe. A host may use these kinds, with these values:
 //
 //   kCallTarget  ref or i64   an entry address, counted by method; anything else is `other`
-//   kValue       any          counted by value; also the sum, the least and the greatest
-//   kLog         any          one record a visit, with the probe's tag, in a ring of the thread
-//   kCounter     i32 or i64   added to one word
+//   kValue       any          counts each value; also the sum, minimum and maximum
+//   kLog         any          one record per visit, with the probe's tag, in a ring of the thread
+//   kCounter     i32 or i64   adds the value to one word
 //   kHit         none, any    adds 1; a value is ignored
-//   kGauge       any          the last one stays
-//   kRange       i32 or i64   number, sum, least and greatest
+//   kGauge       any          keeps the last value
+//   kRange       i32 or i64   number of values, sum, minimum and maximum
 //
-// A value is seen as 64 bits, signed: an i32 is sign-extended, an f32 becomes a double, and a
-// double and a ref are their bits.
+// Values are recorded as 64 bits, signed: an i32 is sign-extended, an f32 is converted to a double,
+// and a double and a ref are taken as bits.
 enum class ProbeKind : uint8_t {
 #define UPTIER_ROW(number, id, name, text, placed_by) id = number,
   UPTIER_PROBE_KINDS(UPTIER_ROW)
@@ -188,7 +192,7 @@ enum class ProbeKind : uint8_t {
 inline constexpr ProbeKind kLastProbeKind = ProbeKind::kRange;
 // Returns "block", "edge", ...; "?" for a number that is no kind.
 const char* probe_kind_name(ProbeKind kind);
-// Returns whether a body may ask for it; false for a number that is no kind.
+// Returns true if a body may use this kind; false for a number that is no kind.
 bool host_places(ProbeKind kind);
 
 }  // namespace uptier

@@ -1,4 +1,4 @@
-// plan.h: what a compiler is asked for, and what a host that compiles by itself answers.
+// plan.h: a request for code (Plan), and the code that a host makes for it (HostCode).
 #pragma once
 
 #include <cstdint>
@@ -7,30 +7,31 @@
 
 namespace uptier {
 
-// One body to be made: which method, how good, observed or not, entered where.
+// One body to compile: which method, at which quality, instrumented or not, and where it is
+// entered.
 struct Plan {
   MethodId method;
   Tier tier = Tier::kBaseline;
   Copy copy = Copy::kPlain;
   LoopId osr_loop = LoopId::none();  // entered at this loop's header; none: at the start
-  bool from_host = false;            // the loop is entered from a frame of the host's interpreter
+  bool from_host = false;            // a frame of the host's interpreter enters the loop
   bool use_profile = false;
-  // For the values that its parameters nearly always have: a guard in front sends other calls on to
-  // the version that is there already. Never asked of a host.
+  // The version assumes the usual values of its parameters: a guard at its start sends other calls
+  // to the version that already exists. Never requested from a host.
   bool for_values = false;
 
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-// Code that the host made: a function with exactly the method's signature, System V ABI. It may be
-// entered by any thread until Host::release gets it back.
+// Code that the host made: a function with exactly the method's signature, System V ABI. Any thread
+// may enter it until Host::release returns it to the host.
 struct HostCode {
   const void* entry = nullptr;
-  // Bytes from `entry` on that no other code shares. Who returns into them is taken to run the
-  // code, which is not released before. 0, of a C function: not known, and the code is released
-  // only once every thread has been quiescent.
+  // Size in bytes, from `entry` on; no other code shares them. A frame that returns into this range
+  // counts as running the code, which is not released before. 0 (for a C function) means unknown:
+  // then the code is released only after every thread has been quiescent.
   uint64_t bytes = 0;
-  void* owner = nullptr;  // the host's own, never looked at
+  void* owner = nullptr;  // for the host; the library does not use it
 };
 
 }  // namespace uptier

@@ -1,21 +1,22 @@
-// policy.h: what becomes of a method, as a pure function of what is known of it; a policy of the
-// host's in its place; and decisions of a log made again.
+// policy.h: decides what happens to a method, as a pure function of the observations of it. A host
+// can replace the policy, and logged decisions can be made again.
 //
 // With
 //   work   instructions of the IR executed so far, estimated:
 //            sampled    sum over blocks of count * instructions, divided by the sampled share
 //            unsampled  calls * instructions + iterations * instructions per loop
-//            saved      of a profile that earlier processes have left, and of one run: what is
-//                       still to come while this one has done less
-//   past   the greater of executed and saved work * baseline_ns, and the future is taken to be as
-//          long as the past (Arnold et al., OOPSLA 2000)
-//   baseline_ns  that baseline code takes for an instruction, as measured on a body of our own at
-//          the start, and on methods by trials; assumed where measuring is off, or it was set
-//   speedup  of optimized code over baseline code, as measured by trials of both, assumed before
-//   rate   ns that the optimizing compiler takes for an instruction: as measured in this process,
-//          from the start on; compile_ns where measuring is off
-//   cost   instructions * rate * (1 + queue / 64), so that a long queue raises the bar; it falls
-//          when the queue has become half as long, so that it does not swing with each request
+//            saved      work in one run of a saved profile: an estimate of the work still to come, as
+//                       long as this process has done less
+//   past   the greater of executed and saved work * baseline_ns; the future is assumed to be as long
+//          as the past (Arnold et al., OOPSLA 2000)
+//   baseline_ns  ns per instruction in baseline code, measured at the start on a body of the
+//          library's own, and on methods by trials; the option's value if measuring is off or if
+//          the option was set
+//   speedup  of optimized code over baseline code, measured by trials of both; before that, assumed
+//   rate   ns per instruction in the optimizing compiler, measured in this process from the start
+//          on; compile_ns if measuring is off
+//   cost   instructions * rate * (1 + queue / 64), so that a long queue raises the bar; `queue`
+//          falls only when the queue is half as long, so it does not swing with each request
 //
 // a method is worth a better version when
 //
@@ -23,38 +24,38 @@
 //
 // and the answer is
 //
-//   keep        (1) does not hold, a version is on its way, or the method is at its best
-//   keep        fewer than min_samples samples, saved ones included, unless waiting cannot help
-//               (no copy can be had, or all threads that call are soon gone)
-//   specialize  (1) holds and the profile has min_samples samples
-//   recompile   (1) holds, and there will be no profile; or the method is still in Tier::kHost,
-//               whose code cannot be costed, and has been called, or its loop has iterated, as
-//               often as its first flush says
+//   keep        if (1) does not hold, a version is being made, or the method has its best version
+//   keep        if it has fewer than min_samples samples, saved ones included, unless waiting cannot
+//               help (no copy can be made, or all threads that call it end soon)
+//   specialize  if (1) holds and the profile has min_samples samples
+//   recompile   if (1) holds, and there will be no profile; or if the method is still in
+//               Tier::kHost, whose cost is unknown, and has been called, or its loop has iterated,
+//               as often as its first flush needs
 //
 // Optimized code may turn out to have been made from another profile than it runs with. With
-//   drift  how far at least the two lie apart: the share of executions that the code is laid out
-//          wrongly for, taken to be no better than baseline code
-//   since  what the version has run so far: past * (its share of the calls) / speedup, and the
-//          future is as long again
+//   drift  a lower bound of the distance of the two profiles: the share of executions for which the
+//          layout of the code is wrong; they are assumed to be no faster than baseline code
+//   since  time that the version has run so far: past * (its share of the calls) / speedup; the
+//          future is again assumed to be as long
 //   limit  drift_samples * 2^(versions made for drift so far), in samples of the version
-// it is worth another version, from the counts of the recent windows, when
+// the method is worth another version, from the counts of the recent windows, when
 //
 //   cost < since * drift * (1 - 1 / speedup)   and   samples >= limit                       (2)
 //
-// so a program that changes its mind for ever is followed ever more slowly, and max_recompiles ends
-// it. The answer is
-//   keep        the drift is below epsilon, or (2) does not hold
-//   specialize  (2) holds
+// So a program that keeps changing is followed ever more slowly, and max_recompiles ends it. The
+// answer is
+//   keep        if the drift is below epsilon, or (2) does not hold
+//   specialize  if (2) holds
 //
-// Optimized code that a trial has found slower than baseline code is taken back. What made it slow
-// may be gone with another profile, so after 16 times as many calls as there were then the method
-// may be optimized again; until then the answer is keep.
+// Optimized code is taken back if a trial finds it slower than baseline code. With another profile
+// the reason may be gone, so the method may be optimized again after 16 times as many calls as it
+// had then; until then the answer is keep.
 //
-// A frame that runs a loop is better served by OSR when one call is worth a compilation by itself,
-// which is (1) for past / calls.
+// A frame that runs a loop is better served by OSR when one call is worth a compilation by itself:
+// (1) for past / calls.
 //
-// Exits, trials of two versions, and values are decided by rules of the same kind, which replay()
-// knows as well (tiering/policy).
+// Exits, trials of two versions, and versions for values are decided by similar rules, which
+// replay() knows as well (tiering/policy).
 #pragma once
 
 #include <cstdint>
@@ -70,46 +71,50 @@ namespace uptier {
 enum class Action : uint8_t { kKeep, kRecompile, kSpecialize, kRollBack, kReInstrument, kBan };
 const char* action_name(Action a);
 
-// Everything about a method that a decision may look at.
+// The inputs of a decision about one method.
 struct MethodSnapshot {
   Tier tier = Tier::kBaseline;
-  bool optimized_requested = false;  // a normal version is queued or being made
-  bool osr_requested = false;        // one for `at_loop`, likewise
-  bool osr_ready = false;            // `at_loop` can be entered already
-  bool can_instrument = true;        // samples can be waited for: a copy can be had, threads stay
+  bool optimized_requested = false;  // a normal version is queued or being compiled
+  bool osr_requested = false;        // likewise for code that is entered at `at_loop`
+  bool osr_ready = false;            // code that can be entered at `at_loop` exists
+  bool can_instrument = true;        // it helps to wait for samples: a copy can be made, and
+                                     // threads go on calling
   bool failed = false;               // an optimizing compilation failed before
   bool excluded = false;             // its hash lies outside Options::opt_range
-  bool guard_banned = false;         // one that its host declared, so it cannot be optimized
+  bool guard_banned = false;         // a guard that its host declared was banned, so it cannot be
+                                     // optimized
   uint32_t instructions = 0;         // of the IR
   uint32_t loops = 0;
   uint32_t optimized_versions = 0;  // made so far
-  // Of the optimized version in service, as its own instrumented copy has seen it:
-  double drift = 0;             // see (2); 0: none is known
+  // About the optimized version in service, as observed by its own instrumented copy:
+  double drift = 0;             // see (2); 0: unknown
   uint64_t drift_samples = 0;   // samples of the version
   uint64_t version_calls = 0;   // calls since it came into service
-  uint32_t drift_versions = 0;  // made for drift so far
-  // Of baseline code: how far the window that is the reason for this question lies from those
-  // before, as a share of executions, 0..1. 0 in all questions but the first since a drift. decide()
-  // does not go by it: what code is made from is what was seen since.
+  uint32_t drift_versions = 0;  // versions made for drift so far
+  // About baseline code: the distance between the latest window, which caused this question, and
+  // the earlier windows, as a share of executions, 0..1. It is 0 in all questions but the first
+  // since a drift. decide() does not use it: code is made from the observations since the drift.
   double phase_drift = 0;
   uint32_t phase_drifts = 0;  // times so far that baseline code has drifted
   uint64_t slower_calls = 0;  // calls when optimized code was last found slower; 0: never
-  LoopId at_loop;             // where the thread is; none at an entry
+  LoopId at_loop;             // the loop that the thread is in; none at an entry
   uint64_t calls = 0;
   uint64_t samples = 0;  // sampled calls and bursts
   uint64_t iterations = 0;
   uint64_t sampled_work = 0;  // sum of count * instructions over blocks, as counted
   double sampled_share = 1;   // of calls and iterations, in (0, 1]
-  uint64_t saved_work = 0;    // as sampled_work, of one run of the saved profile; 0: none
+  uint64_t saved_work = 0;    // like sampled_work, for one run of the saved profile; 0: none
   uint64_t saved_samples = 0;
 };
 
 struct SystemSnapshot {
-  uint32_t queue_length = 0;  // of requests; once longer, until it is half as long as it was
+  uint32_t queue_length = 0;  // requests in the queue; a value that falls only once the queue is
+                              // half as long
   bool code_budget_spent = false;
-  double compile_ns = 0;   // of a method of this size, as measured; 0: PolicyOptions has a guess
-  double speedup = 0;      // likewise
-  double baseline_ns = 0;  // likewise
+  double compile_ns = 0;   // measured, for a method of this size; 0: use the estimate in
+                           // PolicyOptions
+  double speedup = 0;      // measured, likewise
+  double baseline_ns = 0;  // measured, likewise
 };
 
 struct PolicyOptions {
@@ -124,9 +129,9 @@ struct PolicyOptions {
   uint64_t exit_retries = 3;
   uint64_t drift_samples = 256;
   double epsilon = 0.02;
-  double trial_z = 3.1;  // one in a thousand
+  double trial_z = 3.1;  // odds of one in a thousand
   double trial_margin = 0.05;
-  // Of value_policy.h.
+  // Options of the rules in value_policy.h.
   double value_share = 0.95;
   uint64_t value_samples = 64;
   double miss_share = 0.2;
@@ -141,47 +146,47 @@ struct Decision {
   std::string reason;
 };
 
-// Returns the library's answer. Pure: the same arguments give the same decision, for ever. Any
-// thread.
+// Returns the library's answer. Pure: the same arguments always give the same decision. Any thread.
 Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o);
 
-// Returns why no answer but keep can be followed, or null: an optimizing compilation failed, a
-// version is on its way, there are too many, and so on. `loop`: of the version that is thought of;
-// none for one that calls enter. Pure.
+// Returns why every answer but keep would be refused, or null: an optimizing compilation failed, a
+// version is being made, there are too many, and so on. `loop` is the loop where the version would
+// be entered; none for one that calls enter. Pure.
 const char* obstacle(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o,
                      LoopId loop = LoopId::none());
 
-// A policy of the host's, for Runtime::create. Inline, as all virtual functions of hosts: they may
-// be compiled with RTTI, the library is not.
+// A policy made by the host, for Runtime::create. Inline, like all virtual functions of hosts,
+// because hosts may be compiled with RTTI and the library is not.
 class Policy {
  public:
   virtual ~Policy() = default;
   // Answers with keep, recompile (without the profile) or specialize (with it); osr_loop is none or
-  // the snapshot's at_loop. Anything else, and what obstacle() rules out, is taken for keep. The
-  // answer stands in the log with its reason, and beside it what it was made from.
+  // the snapshot's at_loop. Any other answer, and one that obstacle() rules out, counts as keep.
+  // The log has the answer with its reason and its inputs.
   //
-  // Asked at each flush of a method that a thread makes with Options::tier = auto, and when a
-  // thread runs long in a loop. When code has drifted, baseline or optimized, it is asked at once,
-  // with MethodSnapshot::phase_drift or drift. Not about exits, trials and values; there is Options
-  // for these.
+  // Asked at each flush of a method with Options::tier = auto, and when a thread runs long in a
+  // loop. When baseline or optimized code has drifted, it is asked at once, with
+  // MethodSnapshot::phase_drift or drift. Not asked about exits, trials and values; they have
+  // Options.
   //
-  // Thread: the runtime's worker, or a thread that flushes, detaches or (for methods that a saved
-  // profile knows) calls; one at a time, with the runtime's lock held: it must not call the
-  // runtime. Errors: none may leave it.
+  // Thread: the runtime's worker, or a thread that flushes, detaches or (for methods in a saved
+  // profile) calls; one at a time, with the runtime's lock held, so it must not call the runtime.
+  // Errors: it must not throw.
   virtual Decision decide(const MethodSnapshot& m, const SystemSnapshot& s,
                           const PolicyOptions& o) = 0;
 };
 
-// Makes a decision of a log again, from DecisionRecord::inputs, which hold all fields of both
-// snapshots, doubles so that they come back bit for bit. Logs from before there were phase_drift
-// and phase_drifts have none of them, which is read as 0. With the options of the run and no policy
-// of the host's, what comes out is what the log says. Other options, or another `policy` (may be
-// null: decide()), give what it would have said at this point, not what that would have led to.
-// `action`, `reason` and `priority` of the result are as a log has them. Any thread. Errors:
-// kInvalidInput, with the name of the field that is unknown, missing, given twice or no number;
-// also for a record without inputs: there something was noticed, and nothing decided. One of these
-// with the action "set" changed an option for all that follow: its reason is NAME=VALUE, for
-// Options::set. (Without a `=` it is what Runtime::observe did, on which no decision depends.)
+// Makes a logged decision again, from DecisionRecord::inputs. The inputs hold all fields of both
+// snapshots, with doubles that are restored bit for bit. Old logs have no phase_drift and
+// phase_drifts; they are read as 0. With the options of the run and the library's policy, the
+// result is the logged decision. Other options, or another `policy` (null: decide()), give the
+// decision that they would have made at this point; later effects of such a decision are not
+// simulated. `action`, `reason` and `priority` of the result have the form of the log.
+//
+// Thread: any. Errors: kInvalidInput, with the name of the field that is unknown, missing, given
+// twice or not a number; also for a record without inputs, which is an event and no decision. An
+// event with the action "set" changed an option for all later decisions: its reason is NAME=VALUE,
+// for Options::set. (Without a `=` it is a Runtime::observe, which affects no decision.)
 Result<DecisionRecord> replay(const DecisionRecord& r, const PolicyOptions& o,
                               Policy* policy = nullptr);
 

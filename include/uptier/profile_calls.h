@@ -1,10 +1,10 @@
-// profile_calls.h: what a profile knows of calls: from where, to whom, how often, and who was
-// first.
+// profile_calls.h: the calls in a profile: callers, callees, numbers of calls, and the order of
+// first calls.
 //
-// Law: merge is associative and commutative, and saturates. Nothing here changes a result: call
-// sites say how a method that was edited is matched (profile/algebra/match.h), the graph says
-// which methods are compiled one after the other, and so lie together, where a saved profile knows
-// them; the order is kept for whoever asks.
+// Rule: merge is associative and commutative, and saturates. Nothing here changes a result. Call
+// sites are used to match a method that was edited (profile/algebra/match.h). The graph decides which
+// methods of a saved profile are compiled one after the other, and so lie together. The order is
+// kept for tools.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +21,12 @@
 
 namespace uptier {
 
-// What is recognized after an edit. The numbers are part of the file format.
+// Things in a body that can be recognized after an edit. The numbers are part of the file format.
 enum class AnchorKind : uint8_t {
   kCall = 1,      // target: hash of the callee's name
-  kIndirectCall,  // of the signature's text
-  kHostCall,      // of the host function's name
-  kProbe,         // of the host's probe: its kind and tag
+  kIndirectCall,  // target: hash of the signature's text
+  kHostCall,      // target: hash of the host function's name
+  kProbe,         // target: the kind and tag of the host's probe
   kLoop,          // 0
 };
 
@@ -34,17 +34,17 @@ enum class AnchorKind : uint8_t {
 struct Anchor {
   AnchorKind kind = AnchorKind::kCall;
   uint64_t target = 0;
-  SiteId block = 0;  // that it stands in
-  SiteId site = 0;   // of the call or the probe; of a loop its id + 1
+  SiteId block = 0;  // the block that contains it
+  SiteId site = 0;   // of the call or the probe; for a loop its id + 1
 
-  // Whether two bodies have the same thing here, wherever it stands.
+  // Returns true if both stand for the same thing, at whatever place.
   bool same(const Anchor& other) const { return kind == other.kind && target == other.target; }
   friend bool operator==(const Anchor&, const Anchor&) = default;
   friend auto operator<=>(const Anchor&, const Anchor&) = default;
 };
 
-// Lists of sites, one behind the other in memory; fewer than 2^32 sites in all. They compare as
-// vectors of vectors do.
+// Lists of sites, stored one after the other; fewer than 2^32 sites in all. They compare like
+// vectors of vectors.
 class SiteLists {
  public:
   SiteLists() = default;
@@ -57,7 +57,7 @@ class SiteLists {
 
   size_t size() const { return ends_.size(); }
   bool empty() const { return ends_.empty(); }
-  size_t sites() const { return sites_.size(); }  // of all lists
+  size_t sites() const { return sites_.size(); }  // in all lists
   std::span<const SiteId> operator[](size_t list) const {
     return std::span(sites_).subspan(begin_of(list), ends_[list] - begin_of(list));
   }
@@ -85,10 +85,10 @@ class SiteLists {
 
  private:
   std::vector<SiteId> sites_;
-  std::vector<uint32_t> ends_;  // of each list, in sites_
+  std::vector<uint32_t> ends_;  // end of each list, in sites_
 };
 
-// What of a body helps to find it again when it has changed.
+// The parts of a body that help to find it again after it has changed.
 struct CodeShape {
   uint64_t cfg_hash = 0;
   SiteLists successors;         // of block site i + 1, in order
@@ -99,11 +99,11 @@ struct CodeShape {
   friend auto operator<=>(const CodeShape&, const CodeShape&) = default;
 };
 
-// How early a method was called for the first time: position 0 is that of the first method of a
-// run. Sums over runs, so that their ratio is the mean position.
+// The position of a method's first call among all first calls, from 0. Sums over runs; their ratio
+// is the mean position.
 struct FirstCall {
   uint64_t positions = 0;
-  uint64_t runs = 0;  // thousandths, so that it can be scaled
+  uint64_t runs = 0;  // in thousandths, so that it can be scaled
 
   double mean() const {
     return runs == 0 ? 0 : 1000.0 * static_cast<double>(positions) / static_cast<double>(runs);
@@ -122,13 +122,14 @@ struct CallProfile {
 
   bool empty() const { return shapes.empty() && graph.empty() && first.empty(); }
 
-  // Sums calls and positions; of shapes of one method the greater is kept, as of schemas.
+  // Sums calls and positions. If both sides have a method's shape, the greater is kept, as for
+  // schemas.
   CallProfile& operator+=(const CallProfile& other);
-  CallProfile& operator+=(CallProfile&& other);  // takes what only `other` has
-  // Multiplies calls, positions and runs, rounding towards 0; what becomes 0 goes.
+  CallProfile& operator+=(CallProfile&& other);  // moves the parts that only `other` has
+  // Multiplies calls, positions and runs, rounding towards 0; entries that become 0 are removed.
   void scale(uint64_t numerator, uint64_t denominator);
 
-  // Returns the methods by mean position, of equal ones the lesser key first.
+  // Returns the methods by mean position; for equal positions, the lesser key first.
   std::vector<MethodKey> order() const;
 
   friend bool operator==(const CallProfile&, const CallProfile&) = default;

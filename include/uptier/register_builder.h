@@ -1,25 +1,28 @@
-// register_builder.h: from a register bytecode whose types are not declared to a FunctionBuilder.
+// register_builder.h: translates a register bytecode without declared types to a FunctionBuilder.
 //
-// A host describes each instruction: what it needs of its operands, what it computes, the type T of
-// the result. This header does what all such hosts do: it follows the types of registers over
-// jumps and around loops, keeps a Variable for each form that a register takes, changes forms where
-// paths of different types meet, and declares the frames of loops and guards.
+// The host describes each instruction: the types that it needs of its operands, the value that it
+// computes, and the type T of the result. This header does the work that all such hosts share: it
+// follows the types of registers over jumps and around loops, keeps a Variable for each form that a
+// register takes, converts values where paths with different types meet, and declares the frames of
+// loops and guards.
 //
-//   RegisterCode     what instructions read, write and jump to; from it blocks, loops, liveness
-//   RegisterTypes    what inference finds; kept beside the code, the same for every build
-//   RegisterBuilder  one walk over the code. While types are inferred it goes to builders that are
-//                    thrown away, until the types at all blocks stand (infer_types); so inference
-//                    and code cannot disagree
+//   RegisterCode     which registers instructions read and write, and where they jump; from this it
+//                    computes blocks, loops, liveness
+//   RegisterTypes    the result of type inference; kept with the code, the same for every build
+//   RegisterBuilder  one walk over the code. During inference it describes to builders that are
+//                    thrown away, until the types at all blocks are stable (infer_types); so
+//                    inference and code cannot disagree
 //
-// T is a value with `Type form() const`, the form of such a value in compiled code, `bool fits(T)
-// const`, whether it serves as one of the other type as it is, `T join(T) const`, what holds on
-// two paths (growing a finite number of times), and ==. T() is "no path has come here yet".
+// T is a value type with `Type form() const`, the form of such a value in compiled code; `bool
+// fits(T) const`, whether it can be used as the other type without conversion; `T join(T) const`,
+// the type after two paths meet (it may grow a finite number of times); and ==. T() means "no path
+// has come here yet".
 //
-// Limits: kMostRegisters registers; one place that an instruction jumps to, so one with more is
-// described as several. What lies past them, or is no register or place of the function, fails the
-// build with a message (FunctionBuilder::refuse).
+// Limits: kMostRegisters registers; an instruction jumps to at most one place, so describe one with
+// more as several. If the code exceeds a limit, or names a register or place that the function does
+// not have, the build fails with a message (FunctionBuilder::refuse).
 //
-//   Thread: one at a time. A RegisterTypes changes while it is inferred, and no more.
+//   Thread: one at a time. A RegisterTypes changes only while types are inferred.
 #pragma once
 
 #include <bitset>
@@ -36,63 +39,68 @@
 namespace uptier {
 
 inline constexpr size_t kMostRegisters = 256;
-using RegisterSet = std::bitset<kMostRegisters>;  // whose set() and test() throw past them
+using RegisterSet = std::bitset<kMostRegisters>;  // set() and test() throw beyond kMostRegisters
 
 inline constexpr uint32_t kNoPlace = UINT32_MAX;
 
-// One instruction. Places are indices of instructions.
+// One instruction. A place is the index of an instruction.
 struct RegisterStep {
   RegisterSet reads, writes;
-  bool goes_on = true;           // to the next one
-  uint32_t jumps_to = kNoPlace;  // a place; one that is not behind it is a loop's header
+  bool goes_on = true;           // true if control may continue with the next instruction
+  uint32_t jumps_to = kNoPlace;  // a place; if it is this instruction or an earlier one, it is a
+                                 // loop header
 };
 
 // The code of one function.
 struct RegisterCode {
-  std::vector<RegisterSet> live;           // by place: whose values are used from there on
-  std::vector<bool> leaders;               // by place: a block begins there
-  std::map<uint32_t, uint32_t> loop_ends;  // by header: behind the last jump back
-  uint32_t wrong = kNoPlace;               // an instruction that jumps out of the code, if one does
+  std::vector<RegisterSet> live;           // by place: registers whose values are used from there
+                                           // on
+  std::vector<bool> leaders;               // by place: true if a block begins there
+  std::map<uint32_t, uint32_t> loop_ends;  // by header: the place after the last jump back
+  uint32_t wrong = kNoPlace;               // an instruction that jumps out of the code, if there is
+                                           // one
 
   RegisterCode() = default;
-  // Cost: a few passes over the steps. What a jump's instruction writes it writes on both ways.
+  // Cost: a few passes over the steps. A register that a jump instruction writes is written on both
+  // paths.
   explicit RegisterCode(std::span<const RegisterStep> steps);
   uint32_t size() const { return static_cast<uint32_t>(leaders.size()) - 1; }
 };
 
-// A frame of the interpreter, as compiled code takes it over or leaves it.
+// A frame of the interpreter that compiled code takes over, or returns to.
 template <typename T>
 struct RegisterFrame {
   uint32_t place = 0;
-  std::vector<std::pair<uint8_t, T>> registers = {};  // the live ones, in the order of slots
-  uint32_t note = kNoPlace;                           // the host's own
+  std::vector<std::pair<uint8_t, T>> registers = {};  // the live registers, in the order of slots
+  uint32_t note = kNoPlace;                           // for the host
 };
 
 template <typename T>
 struct RegisterTypes {
-  std::vector<std::vector<T>> at;        // by leader; empty where no path comes
+  std::vector<std::vector<T>> at;        // by leader; empty if no path reaches it
   std::vector<RegisterFrame<T>> loops;   // by LoopId
-  std::vector<RegisterFrame<T>> guards;  // by the pc of the frame_state, which is HostFrame::pc
+  std::vector<RegisterFrame<T>> guards;  // by the pc of the frame_state, which equals HostFrame::pc
 };
 
 template <typename T>
 class RegisterBuilder {
  public:
-  // `registers`: of the function, numbered from 0. `infers`: adds to `types`; else these stand.
+  // `registers`: number of registers of the function, from 0. `infers`: true to extend `types`;
+  // false to use them as they are.
   RegisterBuilder(const RegisterCode& code, RegisterTypes<T>& types, FunctionBuilder& b,
                   size_t registers, bool infers);
   virtual ~RegisterBuilder() = default;
 
-  // Describes the function. Returns whether types have changed meanwhile.
+  // Describes the function. Returns true if types have changed during the walk.
   bool walk();
 
  protected:
-  // Brings in the arguments. Ends the entry block by flow(0), behind guards if it likes.
+  // Defines the arguments. Must end the entry block by flow(0); may place guards before it.
   virtual void enter() = 0;
-  // Describes the instruction at `at_`. One that jumps ends the block by flow or flow_if; where the
-  // block has ended in another way, `alive_` is false.
+  // Describes the instruction at `at_`. A jump must end the block by flow or flow_if. If the block
+  // has ended in another way, set `alive_` to false.
   virtual void instruction() = 0;
-  // Gives a value the form of another type, which its own joins to.
+  // Converts a value to the form of another type, which is a join of its own type with others.
   virtual Value convert(Value v, T from, T to) = 0;
 
   // ---- Registers
@@ -105,34 +113,34 @@ class RegisterBuilder {
   bool live(int reg, uint32_t at) const {
     return has(reg) && has_place(at) && code_.live[at].test(static_cast<size_t>(reg));
   }
-  // Returns the Variable of a register's form. Registers below 0 are the host's own.
+  // Returns the Variable for one form of a register. Registers below 0 are the host's own.
   Variable variable(int reg, Type form);
 
   // ---- Paths
   void flow(uint32_t to);
   void flow_if(Value condition, uint32_t yes, uint32_t no);
-  // Goes on in a block of the host's own, whose predecessors are all there.
+  // Continues in a block of the host's own, whose predecessors must all exist.
   void begin(Block b);
 
   // ---- Guards
-  // Declares the frame in which the interpreter goes on at a place: `leading_`, and the live
-  // registers as they are.
+  // Declares the frame in which the interpreter continues at a place: `leading_`, and the live
+  // registers with their current values.
   void frame_state(uint32_t place, uint32_t note = kNoPlace);
-  // Leaves for the current instruction, which the interpreter then does, where the condition is 0.
-  // Nothing that it has done so far may be seen from outside.
+  // Leaves to the interpreter if the condition is 0; the interpreter then executes the current
+  // instruction. So this instruction must not have had any visible effect yet.
   void guard(Value condition, GuardReason reason);
-  // Leaves for the current instruction whenever control comes here; the path ends.
+  // Always leaves to the interpreter at the current instruction; the path ends here.
   void leave(GuardReason reason = GuardReason::kUnreached);
-  // Makes that frame the one that guards leave by, unless it is already.
+  // Declares that frame as the frame that guards leave to, unless it is already.
   void state_here();
 
   FunctionBuilder& b_;
-  std::vector<Value> leading_;  // slots of guards' frames before the registers
+  std::vector<Value> leading_;  // slots before the registers, in the frames of guards
   uint32_t at_ = 0;             // the current instruction
-  bool alive_ = true;           // whether a path comes to it
+  bool alive_ = true;           // true if a path reaches it
 
  private:
-  // Whether there is such a register, or place; else the function is refused.
+  // Returns whether the register, or place, exists; if not, refuses the function.
   bool has(int reg) const;
   bool has_place(uint32_t at) const;
   void enter_block();
@@ -151,13 +159,13 @@ class RegisterBuilder {
   T nowhere_ = T();
   std::map<std::pair<int, Type>, Variable> variables_;
   std::map<uint32_t, Block> blocks_;
-  std::set<uint32_t> headers_;  // of loops whose bodies have begun
+  std::set<uint32_t> headers_;  // headers of loops whose bodies have begun
   uint32_t next_guard_ = 0;
-  uint32_t state_at_ = kNoPlace;  // where the latest frame_state is good for guards
+  uint32_t state_at_ = kNoPlace;  // the place where the latest frame_state is valid for guards
 };
 
-// Finds the types of a function: `walk(b)` makes a RegisterBuilder that infers and returns what its
-// walk returns. Cost: a walk for each step that types take on their way around loops.
+// Infers the types of a function. `walk(b)` makes a RegisterBuilder that infers, and returns the
+// result of its walk. Cost: one walk for each step that types take on their way around loops.
 template <typename T, typename Walk>
 void infer_types(const RegisterCode& code, RegisterTypes<T>& types, const Signature& s, Walk walk) {
   types.at.assign(code.size() + 1, {});
@@ -186,7 +194,7 @@ inline RegisterCode::RegisterCode(std::span<const RegisterStep> steps)
     leaders[to] = true;
     if (to <= at) loop_ends[to] = at + 1;
   }
-  // Backwards until nothing changes.
+  // Goes backwards until nothing changes.
   for (bool changed = wrong == kNoPlace; changed;) {
     changed = false;
     for (uint32_t at = size; at-- > 0;) {
@@ -315,7 +323,7 @@ void RegisterBuilder<T>::flow_if(Value condition, uint32_t yes, uint32_t no) {
   }
 }
 
-// Adds what is known here to what is known at `to`.
+// Joins the types here with the types at `to`.
 template <typename T>
 void RegisterBuilder<T>::learn(uint32_t to) {
   if (!infers_) return;
@@ -338,8 +346,8 @@ bool RegisterBuilder<T>::changes_forms(uint32_t to) const {
   return false;
 }
 
-// Gives registers the forms that they have at `to`; in Variables of their own, so what is known of
-// them here holds on.
+// Converts registers to the forms that they have at `to`, in Variables of their own, so that their
+// types here stay valid.
 template <typename T>
 void RegisterBuilder<T>::change_forms(uint32_t to) {
   for (size_t r = 0; r < now_.size(); ++r) {
@@ -355,9 +363,9 @@ bool RegisterBuilder<T>::enters_loop(uint32_t to) const {
   return code_.loop_ends.contains(to) && !headers_.contains(to);
 }
 
-// Gives each register a value of its own, which is no constant. The interpreter comes to the header
-// by ways that are not described (what a guard leaves for), on which registers that are constant
-// here, or the same, have become something else; its frame is all that then says what they are.
+// Gives each register a value of its own, distinct from constants. The interpreter may reach the
+// header by paths that are not described (after a guard has left), where registers have other
+// values than the constants or copies here. Then only its frame has their values.
 template <typename T>
 void RegisterBuilder<T>::make_own(uint32_t to) {
   std::vector<Variable> slots;

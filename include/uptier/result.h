@@ -1,7 +1,7 @@
 // result.h: errors as values.
 //
-// Everything in the library that can go wrong returns Result<T>. An Error says what failed, where,
-// and which rule was broken, in one sentence for a person; its code is for programs.
+// Everything in the library that can fail returns Result<T>. An Error says in one sentence for a
+// person which operation failed, where, and which rule was broken; its code is for programs.
 #pragma once
 
 #include <cassert>
@@ -18,10 +18,10 @@ enum class ErrorCode : uint8_t {
   kInvalidInput,       // text or IR that breaks a rule
   kCorruptInput,       // a binary file that breaks a rule of its format
   kUnsupported,        // valid, but not handled by this build or machine
-  kResourceExhausted,  // a cap or budget of ours is reached, or memory is refused
+  kResourceExhausted,  // a limit or budget of the library is reached, or memory is refused
   kIo,                 // the operating system refused a file operation
   kNotFound,
-  kForked,  // the runtime is the parent process's: see Runtime
+  kForked,  // the runtime belongs to the parent process: see Runtime
 };
 const char* error_code_name(ErrorCode code);
 
@@ -32,7 +32,7 @@ struct [[nodiscard]] Error {
   friend bool operator==(const Error&, const Error&) = default;
 };
 
-// Holds either a T or an Error. Accessing the side that is not there is a bug (assert).
+// Holds either a T or an Error. Accessing the other one is a bug (assert).
 template <typename T>
 class [[nodiscard]] Result {
  public:

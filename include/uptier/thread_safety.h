@@ -1,9 +1,9 @@
-// thread_safety.h: which lock guards what, in words that clang checks.
+// thread_safety.h: annotations that say which lock guards what, for clang to check.
 //
-// clang's -Wthread-safety reports an access to a guarded member without its lock, and a call to a
-// function that requires a lock which the caller does not hold. Other compilers see nothing here.
-// The standard library's locks carry no such words, so CheckedLock wraps one and Held holds it.
-// `./dev tidy` runs the check; its warnings are errors there.
+// clang's -Wthread-safety reports an access to a guarded member without its lock, and a call of a
+// function that requires a lock which the caller does not hold. Other compilers ignore the
+// annotations. The standard library's locks have none, so CheckedLock wraps a lock and Held holds
+// it. `./dev tidy` runs the check; its warnings are errors there.
 #pragma once
 
 #ifdef __clang__
@@ -45,7 +45,7 @@ class UPTIER_LOCK CheckedLock {
   L lock_;
 };
 
-// Holds a lock for a scope. It may be given up and taken again in between.
+// Holds a lock for a scope. It may be released and taken again in between.
 template <class L>
 class UPTIER_HOLDER Held {
  public:

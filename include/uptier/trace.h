@@ -1,18 +1,19 @@
-// trace.h: the events that carry what was observed out of the runtime.
+// trace.h: the events that carry observations out of the runtime.
 //
-// Law: a handle is announced (MethodDetails, BulkType) before an event uses it, and an id is
+// Rule: a handle is announced (MethodDetails, BulkType) before an event uses it, and an id is
 // described (InstrumentationDesc) before data comes for it. InstrumentationData is a cumulative
-// snapshot: it overrides the earlier data of the same id, so a lost event costs nothing.
+// snapshot: it replaces the earlier data of the same id, so a lost event costs nothing.
 //
-// An id stands for what one thread observed of one method (or for all threads, where they share
-// their counters). Overriding is right within an id; summing is right across ids. A method that two
-// threads run therefore has two ids, and its profile is the sum of the last data of both.
+// An id stands for the observations of one method by one thread (or by all threads, if they share
+// their counters). Data of one id replaces earlier data; data of different ids is summed. So a
+// method that two threads run has two ids, and its profile is the sum of the last data of both.
 //
-// Two kinds of ids stand apart. What the copies of a method's optimized code count has ids of its
-// own (FlushEvent::thread with bit 31 set): its data are added like all others, while its `calls`
-// are 0, for they are in the others. And what they count of inlined bodies (InstrumentationDesc::
-// version 65537) belongs to the method that has the body in it, see Profile::inlined: it is added
-// to nobody's counts, and `calls` are the root's. profile_from_trace knows both.
+// Two kinds of ids are special. Instrumented copies of a method's optimized code have ids of their
+// own for the method's counts (FlushEvent::thread with bit 31 set): their data is added like any
+// other, but their `calls` are 0, because the other ids include those calls. For inlined bodies,
+// such copies have further ids (InstrumentationDesc::version 65537). These belong to the method
+// that contains the inlined body, see Profile::inlined; their data is added to no method's counts,
+// and their `calls` are the root's. profile_from_trace handles both.
 #pragma once
 
 #include <cstddef>
@@ -27,12 +28,12 @@
 
 namespace uptier {
 
-// Says who made the following events and how they were sampled.
+// Says which engine made the following events, and how it sampled.
 struct Provenance {
   std::string engine;     // name and version of the runtime
-  uint64_t interval = 0;  // mean number of calls between sampled ones; 0 is unknown
+  uint64_t interval = 0;  // mean number of calls between samples; 0 is unknown
   std::string gap;        // how gaps are drawn: "fixed", "prime", "random" or "exact"
-  std::string options;    // Options::changes: all that are not as usual
+  std::string options;    // Options::changes: all options that differ from their defaults
 
   friend bool operator==(const Provenance&, const Provenance&) = default;
 };
@@ -47,7 +48,7 @@ struct MethodDetails {
   friend bool operator==(const MethodDetails&, const MethodDetails&) = default;
 };
 
-// Announces a type handle. Type and method handles are numbered apart.
+// Announces a type handle. Type handles and method handles are numbered separately.
 struct BulkType {
   uint64_t handle = 0;  // not 0
   std::string name;
@@ -55,8 +56,8 @@ struct BulkType {
   friend bool operator==(const BulkType&, const BulkType&) = default;
 };
 
-// What an 8-byte region of `desc` or of data holds. A shape gives two bits to each region; region i
-// is bits 2 * (i % 4) and up of byte i / 4, and unused bits of the last byte are 0.
+// The content of an 8-byte region of `desc` or of data. A shape has two bits per region: region i
+// has bits 2 * (i % 4) and up of byte i / 4; unused bits of the last byte are 0.
 enum class Region : uint8_t { kBytes = 0, kType = 1, kMethod = 2, kReserved = 3 };
 
 // Describes the data of one id. The arrays `desc` and the data have lengths that are multiples of
@@ -71,8 +72,7 @@ struct InstrumentationDesc {
   friend bool operator==(const InstrumentationDesc&, const InstrumentationDesc&) = default;
 };
 
-// Everything observed for an id up to now. Handles in data are announced before it, or 0 (no
-// handle).
+// All observations of an id so far. A handle in data is 0 (no handle) or was announced before.
 struct InstrumentationData {
   uint64_t id = 0;
   std::vector<std::byte> data;
@@ -80,39 +80,40 @@ struct InstrumentationData {
   friend bool operator==(const InstrumentationData&, const InstrumentationData&) = default;
 };
 
-// Why counts were handed over.
+// The reason of a flush.
 enum class FlushReason : uint8_t { kCalls = 1, kLoops, kFinal, kDemand };
 
 // Returns "call-threshold", "loop-threshold", "final", "demand" or "unknown".
 std::string_view flush_reason_name(FlushReason reason);
 
-// Says at which call the data that follows at once was handed over.
+// Gives the state of the method at the flush of the data that follows directly.
 struct FlushEvent {
   uint64_t id = 0;
-  uint64_t calls = 0;          // calls of the method so far, those that this id speaks for
-  uint64_t sampled_calls = 0;  // how many of them ran the instrumented copy
-  uint64_t thread = 0;         // the runtime's number of the thread; 0 where threads share counters
+  uint64_t calls = 0;          // calls of the method so far, as far as this id counts them
+  uint64_t sampled_calls = 0;  // calls of these that ran the instrumented copy
+  uint64_t thread = 0;         // the runtime's number of the thread; 0 if threads share counters
   uint32_t flush_index = 0;    // rises with every flush of the id
   FlushReason reason = FlushReason::kCalls;
-  // What one sample since the flush before stands for: the mean gap that was in force, or where
-  // sampling adapts, that there was; 1 is every call, 0 unknown.
+  // The weight of one sample since the flush before: the mean gap that was set or, with adaptive
+  // sampling, the actual one; 1 is every call, 0 unknown.
   uint64_t interval = 0;
-  uint64_t iterations = 0;  // of the loops of these calls so far
-  uint64_t bursts = 0;      // how many stretches of them ran the instrumented copy
-  // Iterations of such a stretch, where what was counted stands for all calls and all
-  // iterations / burst: where sampling adapts, or has a fixed interval other than 1. 0 elsewhere.
+  uint64_t iterations = 0;  // loop iterations in these calls so far
+  uint64_t bursts = 0;      // runs of consecutive iterations in the instrumented copy
+  // Iterations in one such run, if the counts stand for all calls and all iterations / burst: with
+  // adaptive sampling, and with a fixed interval other than 1. Otherwise 0.
   uint64_t burst = 0;
-  // Whether all these calls and iterations ran code that can count them. Then estimates are brought
-  // to each of both by itself, where the id's desc says what counts for which.
+  // True if all these calls and iterations ran code that can count them. Estimates are then scaled
+  // to the number of calls and the number of iterations separately, if the id's desc says which
+  // counts belong to which.
   bool exact_totals = false;
 
   friend bool operator==(const FlushEvent&, const FlushEvent&) = default;
 };
 
-// Says that a method was called for the first time, by whichever thread. Comes at the end of a trace,
-// for all methods that were called, also for those that no data has come for.
+// Says that a method was called for the first time, by any thread. Comes at the end of a trace, for
+// all methods that were called, also those without data.
 struct FirstCallEvent {
-  uint64_t handle = 0;    // of a method
+  uint64_t handle = 0;    // of the method
   uint64_t position = 0;  // among all methods, from 0
 
   friend bool operator==(const FirstCallEvent&, const FirstCallEvent&) = default;
@@ -123,28 +124,29 @@ using TraceEvent = std::variant<Provenance, MethodDetails, BulkType, Instrumenta
 
 // Receives the events of a runtime.
 //
-// Thread: calls never overlap, but come from whichever thread hands its counts over (a thread that
-// runs the guest, or the runtime's worker). A sink must not call the runtime. An error does not
-// stop the guest: the runtime counts the event as lost (LossReport::trace_events_lost) and goes on.
+// Thread: any thread that hands its counts over (a thread that runs the guest, or the runtime's
+// worker), but calls never overlap. A sink must not call the runtime. An error does not stop the
+// guest: the runtime counts the event as lost (LossReport::trace_events_lost) and goes on.
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
 
-  // Takes one event, in the order of the law above.
+  // Takes one event, in the order that the rule above requires.
   virtual Status on_event(const TraceEvent& event) = 0;
 
-  // Takes the end of the trace; called once, last. `trace_events_lost` counts those for which
-  // on_event returned an error. One of its own counts as one more.
+  // Called once, as the last call, at the end of the trace. `trace_events_lost` is the number of
+  // on_event calls that returned an error. If this call fails, one more counts as lost.
   virtual Status finish(uint64_t trace_events_lost) = 0;
 };
 
 // Opens a trace file for writing (mode 0600) and returns a sink that fills it.
 //
-// A regular file of that name is replaced at once, not truncated, so that readers of the old one
-// keep it; anything else of that name (link, device, folder) is refused. The events up to and
+// A regular file of that name is replaced at once, not truncated, so programs that have the old one
+// open can read on. If the name is a link, device or directory, the call fails. Events up to and
 // including each InstrumentationData reach the operating system before on_event returns. The first
-// failed write is final: it is returned from then on, by finish too, and the file can be read up to
-// its last whole record. A sink that is destroyed unfinished leaves a file without end marker.
+// failed write is final: its error is returned from then on, also by finish, and the file can be
+// read up to its last complete record. If a sink is destroyed without finish, the file has no end
+// marker.
 Result<std::unique_ptr<TraceSink>> trace_file_sink(const std::string& path);
 
 }  // namespace uptier

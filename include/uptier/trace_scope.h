@@ -1,5 +1,5 @@
-// trace_scope.h: trace points for C++: scopes that begin and end, and constructs with the place where
-// they stand. Everything of tracing.h; needs C++20.
+// trace_scope.h: trace points for C++: scopes that begin and end, and constructs with their source
+// location. Includes everything of tracing.h; needs C++20.
 //
 //   static uptier::TracePoint point("sort");              // once: name, file, line, function
 //   uptier::TraceScope scope(stream, UPTIER_TRACE_TASK, point);
@@ -11,8 +11,8 @@
 
 namespace uptier {
 
-// A construct of the program at the place where the object is made. Made static at a trace point, its
-// event is asked for when a tool first wants it, and kept. Thread: any.
+// A construct of the program, at the place where this object is created. Make it static at a trace
+// point: it requests its event when a tool first wants it, and keeps it. Thread: any.
 class TracePoint {
  public:
   explicit TracePoint(const char* name,
@@ -21,7 +21,7 @@ class TracePoint {
 
   // Returns the event; null without a dispatcher.
   uptier_trace_event* event() noexcept {
-    // Two threads may both ask: the dispatcher gives both the same.
+    // Two threads may both request it: the dispatcher gives both the same event.
     uptier_trace_event* e = __atomic_load_n(&event_, __ATOMIC_ACQUIRE);
     if (e != nullptr) return e;
     uptier_trace_payload p = {};
@@ -42,8 +42,9 @@ class TracePoint {
   uptier_trace_event* event_ = nullptr;
 };
 
-// Something that lasts as long as the scope: its end is told on every path out of it, exceptions
-// included. Costs one test where no tool wants it. `user_data` must live as long.
+// An activity that lasts as long as the scope: tools are told of its end on every path out of the
+// scope, exceptions included. Costs one test if no tool wants it. `user_data` must live as long as
+// the scope.
 class TraceScope {
  public:
   TraceScope(uptier_trace_stream* stream, uint32_t kind, TracePoint& point,
@@ -58,14 +59,14 @@ class TraceScope {
   TraceScope(const TraceScope&) = delete;
   TraceScope& operator=(const TraceScope&) = delete;
 
-  // Ends it before the scope does.
+  // Ends the activity before the scope does.
   void end(const void* user_data = nullptr) noexcept {
     UPTIER_TRACE_LEAVE(stream_, kind_, parent_, event_, instance_, user_data);
     instance_ = 0;
   }
-  // 0 where nobody was told.
+  // Returns the instance; 0 if no tool was told.
   uint64_t instance() const noexcept { return instance_; }
-  // Leaves the end to somebody else, who calls uptier_trace->end with instance() on any thread.
+  // Hands the end over: the receiver must call uptier_trace->end with instance(), on any thread.
   uint64_t release() noexcept {
     const uint64_t instance = instance_;
     instance_ = 0;

@@ -1,7 +1,8 @@
-// words.h: methods that take words and return one, as those of a dynamic language do.
+// words.h: methods that take words and return a word, as methods of a dynamic language do.
 //
-// An interpreter has one function for all of its methods; a method's host_entry is a C function of
-// exactly its signature. What lies between is made here, for up to kMaxWords arguments:
+// An interpreter has one function for all of its methods, but the host_entry of a method is a C
+// function with exactly the method's signature. This header makes the functions in between, for up
+// to kMaxWords arguments:
 //
 //   callers --C call of n words--> host_entry<f>(n) --array--> f(words): the interpreter
 //   the interpreter --array--> call_words(entry, words) --C call of n words--> a method's stub
@@ -34,7 +35,8 @@ template <auto kInterpret, size_t... I>
 uint64_t enter(Word<I>... words) {
   const uint64_t all[] = {words..., 0};
   const uint64_t* first = all;
-  // An interpreter that is inlined here would be warned of words that this count does not have.
+  // Keeps the compiler from warning, in an interpreter that is inlined here, of words beyond this
+  // count.
   asm("" : "+r"(first));
   return kInterpret(first);
 }
@@ -55,16 +57,16 @@ inline uint64_t call(const void* entry, const uint64_t* words, std::index_sequen
 
 }  // namespace words_detail
 
-// Returns a MethodInfo::host_entry for methods of `count` words: it calls kInterpret, a function
-// `uint64_t (const uint64_t* words)`, which finds in the words whose call it is. Null past
-// kMaxWords; a method with more passes the address of its arguments as one word.
+// Returns a MethodInfo::host_entry for methods of `count` words. It calls kInterpret, a function
+// `uint64_t (const uint64_t* words)`, which finds in the words which method is called. Null above
+// kMaxWords; a method with more arguments passes the address of an array of them as one word.
 template <auto kInterpret>
 const void* host_entry(size_t count) {
   return words_detail::host_entry<kInterpret>(count, std::make_index_sequence<kMaxWords + 1>());
 }
 
-// Calls an entry address (or any C function) with `count` words; more than kMaxWords end the process.
-// As for Runtime::entry_address, the thread is attached.
+// Calls an entry address (or any C function) with `count` words; more than kMaxWords end the
+// process. The thread must be attached, as for Runtime::entry_address.
 inline uint64_t call_words(const void* entry, const uint64_t* words, size_t count) {
   using words_detail::call;
   switch (count) {

@@ -5,7 +5,7 @@
 namespace uptier::jit {
 namespace {
 
-struct Fnv {
+struct CfgFnv {
   static constexpr uint64_t kPrime = 0x100000001b3ull;
   uint64_t state = 0xcbf29ce484222325ull ^ 1;  // offset basis, with the recipe's version
   void add(uint32_t v) {
@@ -29,7 +29,7 @@ uint64_t cfg_hash(const Function& f) {
 
 uint64_t cfg_hash(const Function& f, uint32_t calls) {
   std::vector<uint32_t> position = layout_positions(f);
-  Fnv h;
+  CfgFnv h;
   for (Block b : f.layout) {
     auto edges = f.successors(b);
     h.add(static_cast<uint32_t>(edges.size()));

@@ -1,6 +1,6 @@
 #include "jit/analysis/code_shape.h"
 
-#include "jit/frontend/select_probes.h"
+#include "jit/ir/turns.h"
 
 namespace uptier::jit {
 namespace {

@@ -6,9 +6,9 @@
 namespace uptier::jit {
 namespace {
 
-class Finder {
+class CountedLoopFinder {
  public:
-  Finder(const Function& f, const ControlFlow& c, const LoopNest& n, uint32_t loop)
+  CountedLoopFinder(const Function& f, const ControlFlow& c, const LoopNest& n, uint32_t loop)
       : f_(f), control_(c), loops_(n), loop_(loop), header_(n.loops[loop].header) {}
 
   std::optional<CountedLoop> run() {
@@ -54,7 +54,7 @@ class Finder {
     }
   }
 
-  // Whether a value is a variable that grows, or what it becomes.
+  // Returns whether a value is a variable that grows, or what it becomes.
   bool varies(Value v) {
     auto params = f_.params(header_);
     auto next = f_.list(f_.edges[found_.back].args);
@@ -107,7 +107,7 @@ std::optional<uint64_t> constant_of(const Function& f, Value v) {
 
 std::optional<CountedLoop> find_counted_loop(const Function& f, const ControlFlow& c,
                                              const LoopNest& n, uint32_t loop) {
-  return Finder(f, c, n, loop).run();
+  return CountedLoopFinder(f, c, n, loop).run();
 }
 
 }  // namespace uptier::jit

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "jit/frontend/plain_form.h"
+#include "jit/ir/frame_memory.h"
 
 namespace uptier::jit {
 namespace {
@@ -53,7 +53,7 @@ class BlockWalk {
   BlockWalk(const BlockWalk&) = delete;
   BlockWalk& operator=(const BlockWalk&) = delete;
 
-  // Returns what is needed behind the instruction at `place`; places fall from call to call.
+  // Returns what is needed after the instruction at `place`; places fall from call to call.
   std::vector<Value> behind(uint32_t place) {
     const auto& insts = f_.block(block_).insts;
     for (; at_ > place + 1; --at_) step(f_.inst(insts[at_ - 1]));
@@ -82,7 +82,7 @@ class BlockWalk {
   Block block_;
   uint32_t at_;
   std::vector<bool>& needed_;
-  std::vector<Value> list_;  // what is needed, or was since behind() was last called
+  std::vector<Value> list_;  // what is needed, or was since after() was last called
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 // needs there.
 //
 //   point k           the start of block k of the build order
-//   point blocks + n  right behind the n-th frame_state that a guard leaves to, in build order
+//   point blocks + n  right after the n-th frame_state that a guard leaves to, in build order
 //   then              where the n-th call returns, in build order: of a method, not of the host's
 //
 // What is live at a point has a canonical slot there (see frame_layout.h); constants have none and
@@ -31,7 +31,7 @@ struct StatePoint {
   Block block;
   uint32_t place = 0;  // of the state in its block
   uint32_t point = 0;
-  std::vector<Value> live;  // behind it, no constants; sorted
+  std::vector<Value> live;  // after it, no constants; sorted
 };
 
 // `f` as it was built, in build order. Cost: linear in the blocks that have guards.
@@ -41,10 +41,10 @@ std::vector<StatePoint> state_points(const Function& f, const Liveness& live);
 struct CallPoint {
   InstId call;
   uint32_t point = 0;
-  std::vector<Value> live;  // behind it, neither constants nor its result; sorted
+  std::vector<Value> live;  // after it, neither constants nor its result; sorted
 };
 
-// Whether calls of this kind are points.
+// Returns whether calls of this kind are points.
 inline bool returns_to_point(Opcode op) {
   Shape s = info(op).shape;
   return s == Shape::kCall || s == Shape::kCallIndirect;

@@ -65,7 +65,7 @@ class Tree {
     }
     return std::move(idom_);
   }
-  // Whether the walks were too long: then what run() has returned is nothing.
+  // Returns whether the walks were too long: then what run() has returned is nothing.
   bool too_long() const { return steps_left_ == 0; }
 
   std::span<const uint32_t> preds(uint32_t i) const {

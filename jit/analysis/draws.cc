@@ -9,7 +9,7 @@ bool is_header(const Function& f, Block b) {
   return f.inst(f.block(b).insts[0]).op == Opcode::kLoopHeader;
 }
 
-// Marks what can be reached from `waiting`; behind no header that is not among them if `stops`.
+// Marks what can be reached from `waiting`; after no header that is not among them if `stops`.
 void mark(const Function& f, std::vector<Block> waiting, bool stops, std::vector<bool>& reached) {
   while (!waiting.empty()) {
     Block b = waiting.back();

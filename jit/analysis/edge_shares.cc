@@ -8,7 +8,7 @@ namespace {
 
 constexpr float kTrapShare = 1e-3f;
 constexpr float kExitShare = 0.1f;
-constexpr float kMost = 1e30f;
+constexpr float kMostCount = 1e30f;
 constexpr double kPartLeft = 0.125;  // of the groups of a loop's rounds, one round each
 constexpr uint32_t kTurns = 6;  // of scaling; exact after one where targets have one predecessor
 
@@ -47,7 +47,7 @@ std::vector<float> by_shape(const Function& f, const ControlFlow& d, const LoopN
 uint64_t key_of(const Inst& probe) { return uint64_t{probe.body} << 32 | probe.aux; }
 
 // Returns how often a block has the probe that it begins with: more than once where it is rounds of a
-// loop, see unroll_long_loops.
+// loop, see runtime_unroll.
 uint32_t rounds_in(const Function& f, Block b) {
   const Inst* first = first_block_probe(f, b);
   if (first == nullptr) return 0;
@@ -58,7 +58,7 @@ uint32_t rounds_in(const Function& f, Block b) {
 }
 
 // How often the place of each block probe is passed in copies at the end of other blocks, see
-// duplicate_tails.
+// jump_threading.
 std::unordered_map<uint64_t, float> passed_elsewhere(const Function& f, const BlockCounts& counts) {
   std::unordered_map<uint64_t, float> passed;
   for (Block b : f.layout) {
@@ -111,7 +111,7 @@ class Fitter {
       uint32_t rounds = rounds_in(f_, b);
       if (rounds < 2) continue;
       const Inst& probe = *first_block_probe(f_, b);
-      count_[b.index()] = std::min(counts_.at(probe), kMost) / static_cast<float>(rounds);
+      count_[b.index()] = std::min(counts_.at(probe), kMostCount) / static_cast<float>(rounds);
       unrolled[key_of(probe)] = count_[b.index()];
     }
     for (Block b : d_.order()) {
@@ -123,7 +123,7 @@ class Fitter {
       }
       auto elsewhere = passed.find(key_of(*probe));
       float here = counts_.at(*probe) - (elsewhere == passed.end() ? 0 : elsewhere->second);
-      count_[b.index()] = here >= 0 ? std::min(here, kMost) : 0;
+      count_[b.index()] = here >= 0 ? std::min(here, kMostCount) : 0;
     }
   }
 

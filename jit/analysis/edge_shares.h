@@ -5,7 +5,7 @@
 //   counts  flows along edges that agree with the counts of blocks: in turns, what comes into a
 //           block and what leaves it is scaled to its count, beginning with shape * count
 //
-// What the counts say is as good as the samples behind them: shape takes part with the weight of
+// What the counts say is as good as the samples after them: shape takes part with the weight of
 // one sample. So a block that no sample has met is rare where many met its neighbours, and as
 // likely as its shape says where few did.
 //

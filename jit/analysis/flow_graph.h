@@ -48,7 +48,7 @@ struct FlowShape {
 };
 
 // `f` is in build order and verified. Weights come from the shape alone: loops run ten times, paths
-// that end in a trap hardly ever (see opt/frequencies.h), so every build of a body gets the same
+// that end in a trap hardly ever (see analysis/frequencies.h), so every build of a body gets the same
 // graph. Critical edges, which cost a jump to count, and back edges weigh a quarter more than
 // others of their frequency. Near linear.
 FlowShape flow_graph(const Function& f);

@@ -11,7 +11,7 @@
 namespace uptier::jit {
 namespace {
 
-struct Interval {
+struct SlotLifetime {
   uint32_t value = 0;
   uint32_t start = 0;
   uint32_t end = 0;
@@ -23,10 +23,10 @@ class Lifetimes {
       : f_(f), live_(live), number_(f.values.size()) {}
 
   // Returns the intervals of values that want a slot, by rising start.
-  std::vector<Interval> run() {
+  std::vector<SlotLifetime> run() {
     choose();
     extend_over_blocks();
-    std::sort(found_.begin(), found_.end(), [](const Interval& a, const Interval& b) {
+    std::sort(found_.begin(), found_.end(), [](const SlotLifetime& a, const SlotLifetime& b) {
       return a.start != b.start ? a.start < b.start : a.value < b.value;
     });
     return std::move(found_);
@@ -75,7 +75,7 @@ class Lifetimes {
       auto [low, high] = reach[b.index()];
       for (Value v : live_.live_in[b.index()]) {
         if (uint32_t number = number_[v.index()]; number != 0) {
-          Interval& i = found_[number - 1];
+          SlotLifetime& i = found_[number - 1];
           i.start = std::min(i.start, low);
           i.end = std::max(i.end, high);
         }
@@ -86,7 +86,7 @@ class Lifetimes {
   const Function& f_;
   const Liveness& live_;
   std::vector<uint32_t> number_;  // by value: 1 + its place in found_; 0: it wants no slot
-  std::vector<Interval> found_;
+  std::vector<SlotLifetime> found_;
 };
 
 }  // namespace
@@ -101,7 +101,7 @@ FrameLayout layout_frame(const Function& f, const Liveness& live) {
   std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> busy;
   std::vector<int32_t> free;
   int32_t next = kSlabSlot;
-  for (const Interval& i : Lifetimes(f, live).run()) {
+  for (const SlotLifetime& i : Lifetimes(f, live).run()) {
     while (!busy.empty() && busy.top() >> 32 <= i.start) {
       free.push_back(static_cast<int32_t>(busy.top()));
       busy.pop();

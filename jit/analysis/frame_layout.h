@@ -33,7 +33,7 @@ struct FrameLayout {
   uint32_t size = 16;  // bytes below rbp, a multiple of 16
 };
 
-// Cost: linear but for the sort of lifetimes by their start.
+// Cost: linear except the sort of lifetimes by their start.
 FrameLayout layout_frame(const Function& f, const Liveness& live);
 
 }  // namespace uptier::jit

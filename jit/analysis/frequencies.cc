@@ -8,14 +8,14 @@ namespace uptier::jit {
 namespace {
 
 constexpr float kLeast = 1e-6f;
-constexpr float kMost = 1e12f;
+constexpr float kMostFrequency = 1e12f;
 constexpr float kLoopFactor = 10;
 // What a profile may say that a loop goes round. The time of the example programs is the same for
 // 30, 100 and 10,000; a single entry of a method, as many profiles know it, is no better evidence.
 constexpr double kMostRounds = 30;
 // Of nested loops; the flow through deeper nests would take their number of blocks cubed, and no
 // number holds how often their innermost loop goes round.
-constexpr uint32_t kDeepest = 32;
+constexpr uint32_t kDeepestNest = 32;
 constexpr float kColdShare = 0.02f;  // of the frequency of the nearest dominator at the same depth
 
 void from_shape(Frequencies& q, const Function& f, const ControlFlow& d, const LoopNest& n) {
@@ -25,7 +25,7 @@ void from_shape(Frequencies& q, const Function& f, const ControlFlow& d, const L
     Block b = d.order()[i];
     float& own = q.of[b.index()];
     if (n.is_header(b)) own *= kLoopFactor;
-    own = std::clamp(own, kLeast, kMost);
+    own = std::clamp(own, kLeast, kMostFrequency);
     const Inst& t = f.terminator(b);
     for (uint32_t e = t.edges_at; e < t.edges_at + t.edge_count; ++e) {
       Block to = f.edges[e].to;
@@ -54,7 +54,7 @@ class FlowWalk {
     for (uint32_t l = 0; l < members.size(); ++l) measure(l, members[l]);
     walk(kNoLoop, d_.order());
     for (Block b : d_.order()) {
-      double mass = std::min<double>(mass_[b.index()], kMost);
+      double mass = std::min<double>(mass_[b.index()], kMostFrequency);
       q.of[b.index()] = mass > kLeast ? static_cast<float>(mass) : kLeast;
     }
     q.shares = std::move(shares_);
@@ -97,7 +97,7 @@ class FlowWalk {
   void measure(uint32_t l, const std::vector<Block>& members) {
     Ends ends = walk(l, members);
     double all = ends.out + ends.back;
-    double out = std::max(all > 0 ? ends.out / all : 0, 1.0 / kMost);
+    double out = std::max(all > 0 ? ends.out / all : 0, 1.0 / kMostFrequency);
     rounds_[l] = std::clamp(1 / out, 1.0, kMostRounds);
     leave_[l] = 1 / (out * rounds_[l]);
   }
@@ -133,7 +133,7 @@ Frequencies estimate_frequencies(const Function& f, const ControlFlow& d, const 
   Frequencies q;
   q.of.assign(f.blocks.size(), 0);
   q.cold.assign(f.blocks.size(), false);
-  auto deep = [](const LoopNest::Loop& l) { return l.depth > kDeepest; };
+  auto deep = [](const LoopNest::Loop& l) { return l.depth > kDeepestNest; };
   if (counts.empty() || std::ranges::any_of(n.loops, deep)) {
     from_shape(q, f, d, n);
   } else {

@@ -27,7 +27,7 @@ class Induction {
   // same in all; none when it is neither.
   std::optional<uint64_t> step(Value v) const { return step(v, 0); }
 
-  // Whether it is defined in the loop.
+  // Returns whether it is defined in the loop.
   bool inside(Value v) const { return f_.value(v).block == loop_; }
 
  private:

@@ -25,7 +25,7 @@ struct Interval {
 
   bool constant() const { return min_u == max_u; }
   bool non_negative() const { return min_s >= 0; }
-  // Whether the bits, zero-extended as in semantics.h, may be there.
+  // Returns whether the bits, zero-extended as in semantics.h, may be there.
   bool holds(Type t, uint64_t bits) const;
 
   friend bool operator==(const Interval&, const Interval&) = default;

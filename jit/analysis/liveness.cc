@@ -70,7 +70,7 @@ class Walker {
     uint64_t pending = 0;  // live into it, and not passed on
   };
 
-  // Finds what is used outside its own block; inside, it is always behind the definition.
+  // Finds what is used outside its own block; inside, it is always after the definition.
   void walk() {
     uses_.reserve(f_.pool.size());
     steps_.reserve(f_.edges.size());

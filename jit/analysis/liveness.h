@@ -42,7 +42,7 @@ class ValueSets {
 struct Lifetime {
   Block block;
   uint32_t start = 0;  // a parameter's is its block's start
-  uint32_t end = 0;    // a parameter is written on entry: behind its block's start at least
+  uint32_t end = 0;    // a parameter is written on entry: after its block's start at least
 };
 
 // The positions of a block: its start, and its last instruction.
@@ -58,8 +58,8 @@ struct Liveness {
   bool has_guards = false;                // whether the function has a guard
   std::vector<Lifetime> lifetimes;        // by Value::index()
   std::vector<BlockPositions> positions;  // by Block::index()
-  // Values that are used in the block that defines them behind a call that returns to a point (see
-  // deopt_points.h), once for each such use; parameters and constants among them.
+  // Values that are used in the block that defines them after a call that returns to a point (see
+  // deopt_targets.h), once for each such use; parameters and constants among them.
   std::vector<Value> across_calls;
 };
 

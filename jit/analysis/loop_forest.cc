@@ -8,9 +8,9 @@
 namespace uptier::jit {
 namespace {
 
-class Finder {
+class LoopForestFinder {
  public:
-  explicit Finder(const Function& f)
+  explicit LoopForestFinder(const Function& f)
       : f_(f),
         dominators_(compute_dominators(f)),
         preds_(f),
@@ -107,7 +107,7 @@ bool LoopForest::contains(LoopId l, Block b) const {
 
 LoopForest find_loop_forest(const Function& f) {
   if (f.loop_count == 0) return {.loops = {}, .innermost = std::vector<LoopId>(f.blocks.size())};
-  return Finder(f).run();
+  return LoopForestFinder(f).run();
 }
 
 std::vector<bool> select_loops(const LoopForest& forest, const LoopProbeRequest& r) {

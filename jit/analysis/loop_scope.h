@@ -12,7 +12,7 @@ struct LoopScope {
   std::vector<bool> inner;  // by LoopId: whether it is a loop in it, not itself one of these
 };
 
-// `f` as it was built. Linear, but for finding the loops.
+// `f` as it was built. Linear, except finding the loops.
 LoopScope scope_of(const Function& f, LoopId loop);
 
 }  // namespace uptier::jit

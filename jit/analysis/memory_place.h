@@ -1,7 +1,7 @@
 // MemoryPlace: where a load or store goes, as far as its operands tell.
 //
 // Two accesses do not touch when their alias classes differ, or when base and index are the same
-// but for a constant, or the indices are constants, and the bytes are disjoint. An i32 index wraps around at 2^32, which is no
+// except a constant, or the indices are constants, and the bytes are disjoint. An i32 index wraps around at 2^32, which is no
 // danger while offsets are small.
 #pragma once
 

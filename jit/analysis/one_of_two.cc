@@ -38,7 +38,7 @@ class ReadPlaces {
   std::set<Key> places_;
 };
 
-// Stores behind a selection in its block that go where it says.
+// Stores after a selection in its block that go where it says.
 std::vector<Choice> stores_by_choice(const Function& f) {
   std::vector<Choice> found;
   for (Block b : f.layout) {

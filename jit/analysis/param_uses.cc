@@ -11,7 +11,7 @@ constexpr double kSteers = 1;    // a branch, a trap, a stride, a shift
 constexpr double kRounds = 5;    // how often a loop goes round
 constexpr double kDivides = 10;  // a division, a switch, an indirect call
 constexpr double kWorthKnowing = 5;
-constexpr uint32_t kMostDepth = 3;
+constexpr uint32_t kMostNest = 3;
 
 bool is_division(Opcode op) {
   return op == Opcode::kDivS || op == Opcode::kDivU || op == Opcode::kRemS || op == Opcode::kRemU;
@@ -55,7 +55,7 @@ class ValueUses {
 
   double times(Block b) const {
     LoopId l = forest_.innermost[b.index()];
-    uint32_t depth = l.valid() ? std::min(forest_.loop(l).depth + 1, kMostDepth) : 0;
+    uint32_t depth = l.valid() ? std::min(forest_.loop(l).depth + 1, kMostNest) : 0;
     double n = 1;
     while (depth-- != 0) n *= 10;
     return n;

@@ -29,7 +29,7 @@ std::vector<uint32_t> telling_params(const Function& f, const LoopForest& forest
                                      size_t most = kMostParamProbes);
 
 // Puts a value probe for each of them at the start of a function that has been numbered. Their
-// sites come behind all others, so those keep their numbers, and the CFG hash does not change.
+// sites come after all others, so those keep their numbers, and the CFG hash does not change.
 // `forest` is that of `f`.
 void place_param_probes(Function& f, const LoopForest& forest);
 

@@ -9,7 +9,7 @@ namespace uptier::jit {
 namespace {
 
 // How far a condition is followed to what it is computed from.
-constexpr uint32_t kMostDepth = 4;
+constexpr uint32_t kMostRangeDepth = 4;
 // Constants of comparisons that widening stops at.
 constexpr size_t kMostBounds = 200;
 // Walks after which it stops at the ends of types and at zero only: a function with many constants
@@ -301,9 +301,9 @@ std::optional<bool> Ranges::holds(Value condition) const {
 void Ranges::assume(Value condition, bool holds, uint32_t depth) {
   narrow(condition,
          where(Opcode::kNe, holds, Type::kI32, at(condition), interval_of(Type::kI32, 0)),
-         kMostDepth);
+         kMostRangeDepth);
   const Inst* i = def(condition);
-  if (i == nullptr || depth == kMostDepth || !has_interval(i->type)) return;
+  if (i == nullptr || depth == kMostRangeDepth || !has_interval(i->type)) return;
   auto args = f_.args(*i);
   bool both = i->op == Opcode::kAnd ? holds : i->op == Opcode::kOr && !holds;
   if (both) {
@@ -330,7 +330,7 @@ void Ranges::narrow(Value v, const std::optional<Interval>& to, uint32_t depth) 
   if (!to || *to == at(v)) return;
   saved_.push_back({v, at(v)});
   now_[v.index()] = *to;
-  if (depth < kMostDepth) narrow_source(v, depth + 1);
+  if (depth < kMostRangeDepth) narrow_source(v, depth + 1);
 }
 
 // What a narrower result says of what it is computed from.

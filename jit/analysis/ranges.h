@@ -1,4 +1,4 @@
-// Ranges: which intervals the integer values of a function lie in, found round loops and behind the
+// Ranges: which intervals the integer values of a function lie in, found round loops and after the
 // conditions that lead to a place.
 //
 //   i = 0; while (i < n) { a[i]; i = i + 1 }      at a[i]: i in [0, 2^31 - 2], if n is not known

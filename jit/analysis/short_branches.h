@@ -7,7 +7,7 @@
 // t and e have no other way in and no parameters, and hold nothing but constants, probes of blocks
 // and at most kMostShortInsts cheap operations: integers, pure, no multiplication or division.
 //
-// Who places probes on their conditions (select_probes.h) and who converts them (convert_branches)
+// Who places probes on their conditions (select_probes.h) and who converts them (if_conversion)
 // ask the same question here, before and after all else that is done to a body. So a probe is wasted
 // where a later pass decides the branch or makes a way longer, and a branch is not measured whose way
 // becomes short only then.

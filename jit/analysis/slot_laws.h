@@ -1,6 +1,6 @@
 // slot_laws: what code that is entered from an interpreter's frame takes for granted of the frame.
 //
-// Such code loads what lives at a loop's header from the slots of the header's frame state, but for
+// Such code loads what lives at a loop's header from the slots of the header's frame state, except
 // three kinds of slots: one that was described as a constant or as an argument is not looked at, and
 // of several with the same value the first one is. An interpreter that has come by ways that are not
 // described may have something else there.

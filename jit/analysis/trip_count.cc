@@ -45,7 +45,7 @@ class TripCounter {
     return constant ? std::optional(f_.inst(i).imm) : std::nullopt;
   }
 
-  // Whether anything is known of the first round.
+  // Returns whether anything is known of the first round.
   bool enter() {
     auto params = f_.params(header_);
     for (size_t n = 0; n < params.size(); ++n) know(params[n], in_, n);
@@ -107,7 +107,7 @@ class TripCounter {
     return f_.edges_of(t)[way].to;
   }
 
-  // Whether anything new is known of the next round.
+  // Returns whether anything new is known of the next round.
   bool go_round() {
     std::unordered_map<uint32_t, uint64_t> next;
     auto params = f_.params(header_);

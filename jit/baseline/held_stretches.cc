@@ -41,9 +41,10 @@ struct Layout {
 };
 
 // How often a stretch calls, and goes round, each time that the body runs: by its shape alone.
-class Shape {
+class LoopShape {
  public:
-  explicit Shape(const Layout& l) : l_(l), runs_(l.size), calls_(l.size + 1), rounds_(l.size + 1) {
+  explicit LoopShape(const Layout& l)
+      : l_(l), runs_(l.size), calls_(l.size + 1), rounds_(l.size + 1) {
     runs_[0] = 1;
     for (uint32_t p = 0; p < l.size; ++p) {
       while (!ends_.empty() && ends_.back() < p) ends_.pop_back();
@@ -93,7 +94,7 @@ class Shape {
 std::vector<bool> find_held(const Function& f) {
   if (f.loop_count == 0) return {};
   Layout l(f);
-  std::optional<Shape> shape;  // made for loops with calls
+  std::optional<LoopShape> shape;  // made for loops with calls
   std::vector<bool> held(f.blocks.size());
   bool any = false;
   for (uint32_t p = 0; p < l.size; ++p) {

@@ -5,7 +5,7 @@
 //
 // A stretch is a run of blocks in layout order, from a loop's header to the last block that goes
 // back to it. Edges into it load the countdown; edges out of it, returns, exits and slow sides
-// store it. A call in it has a store ahead of it and a load behind it, so a loop that calls is one
+// store it. A call in it has a store ahead of it and a load after it, so a loop that calls is one
 // only if it calls in a third of its rounds at most, as far as its shape says: two instructions are
 // saved a round, and four spent a call (docs/notes/0021).
 #pragma once

@@ -32,7 +32,7 @@ uint32_t Code::offset_of(const void* pc) const noexcept {
 
 namespace {
 
-// Returns the first row behind `offset`.
+// Returns the first row after `offset`.
 template <typename Row>
 auto row_after(const std::vector<Row>& rows, uint32_t offset) {
   return std::upper_bound(rows.begin(), rows.end(), offset,

@@ -61,7 +61,7 @@ struct InlineRow {
 };
 
 // What an instrumented copy of optimized code counts of a body that was inlined: a word of the slab
-// behind those of the method's own blocks. A site that has none is unknown.
+// after those of the method's own blocks. A site that has none is unknown.
 struct InlinedCount {
   uint32_t offset = 0;  // in bytes
   SiteId site = 0;      // of a block
@@ -70,7 +70,7 @@ struct InlinedCount {
   friend bool operator==(const InlinedCount&, const InlinedCount&) = default;
 };
 
-// The same of what else it observes there, in words of its own behind those: the targets of an
+// The same of what else it observes there, in words of its own after those: the targets of an
 // indirect call, or what a probe sees.
 struct InlinedProbe {
   uint32_t offset = 0;  // of its first word, in bytes
@@ -115,7 +115,7 @@ struct ExitValue {
 // A frame that an exit leaves for.
 struct ExitFrame {
   uint32_t body = 0;       // whose: 0 the code's own method
-  uint32_t point = 0;      // where its baseline code goes on, see ir/deopt_points.h
+  uint32_t point = 0;      // where its baseline code goes on, see analysis/deopt_targets.h
   uint32_t pc = 0;         // the host's
   uint32_t values_at = 0;  // in CodeTables::exit_values
   uint32_t values = 0;
@@ -126,7 +126,7 @@ struct ExitFrame {
 // The map of an exit: a call of Routines::leave that returns to `offset`, or does not.
 struct ExitRow {
   uint32_t offset = 0;
-  uint32_t exit = 0;  // its number, see ir/deopt_points.h
+  uint32_t exit = 0;  // its number, see analysis/deopt_targets.h
   uint32_t loc = 0;
   GuardReason reason = GuardReason::kType;
   bool in_loop = false;
@@ -183,7 +183,7 @@ class Code {
   Code& operator=(const Code&) = delete;
 
   // Where the code is. Offsets count through the hot part and on through the cold one, which may
-  // lie far behind it.
+  // lie far after it.
   const uint8_t* base() const { return span_.data(); }
   uint32_t size() const { return span_.size(); }
   uint32_t hot_size() const { return span_.hot_size(); }
@@ -225,7 +225,7 @@ class Code {
   const ProbeRow* probe_at(const void* pc) const noexcept;
   // Returns the method that a body of this code is of: `body` 0 is its own.
   MethodId method_of(uint32_t body) const noexcept;
-  // Whether frames of this code must be told to the TrapWalk when a trap unwinds them.
+  // Returns whether frames of this code must be told to the TrapWalk when a trap unwinds them.
   bool counts_edges() const { return tables_.counts_edges; }
 
  private:

@@ -13,7 +13,7 @@
 namespace uptier::jit {
 namespace {
 
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kPageBytes = 4096;
 constexpr unsigned kTries = 64;
 // Where a twin may lie: what every process may map. 2^35 places.
 #if defined(__SANITIZE_THREAD__)
@@ -28,8 +28,8 @@ uint8_t* map_somewhere(uint64_t bytes, int flags, int fd, RandomBytes random) {
   for (unsigned n = 0; n < kTries; ++n) {
     uint64_t draw;
     if (!random(&draw, sizeof draw)) return nullptr;
-    uint64_t places = (kEnd - kLowest - bytes) / kPage;
-    auto wanted = kLowest + draw % places * kPage;
+    uint64_t places = (kEnd - kLowest - bytes) / kPageBytes;
+    auto wanted = kLowest + draw % places * kPageBytes;
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
     auto* at = reinterpret_cast<void*>(wanted);
     void* p = ::mmap(at, bytes, PROT_NONE, flags | MAP_FIXED_NOREPLACE, fd, 0);
@@ -83,8 +83,8 @@ uint8_t* map_file(uint8_t* area, uint64_t bytes, RandomBytes random) {
 }  // namespace
 
 bool can_open_pages(uint8_t* area) {
-  bool can = ::mprotect(area, kPage, PROT_READ | PROT_EXEC) == 0;
-  return can && ::mprotect(area, kPage, PROT_NONE) == 0;
+  bool can = ::mprotect(area, kPageBytes, PROT_READ | PROT_EXEC) == 0;
+  return can && ::mprotect(area, kPageBytes, PROT_NONE) == 0;
 }
 
 CodeMapping map_code_twice(uint8_t* area, uint64_t bytes, RandomBytes random) {

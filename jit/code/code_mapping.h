@@ -27,7 +27,7 @@ struct CodeMapping {
   bool always_executable = false;  // pages cannot be opened, nor need to be
 };
 
-// Whether the kernel lets a page of the area, closed and anonymous, become executable. It is closed
+// Returns whether the kernel lets a page of the area, closed and anonymous, become executable. It is closed
 // again.
 bool can_open_pages(uint8_t* area);
 // Maps the area, closed and anonymous as it is, a second time. The twin is closed: mprotect makes

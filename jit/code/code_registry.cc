@@ -23,7 +23,7 @@ struct alignas(64) Slot {
 // Global because signal handlers have no argument of ours.
 constinit Slot g_slots[CodeRegistration::kMaxSpaces];
 constinit std::atomic<uint32_t> g_readers{0};
-// Places that were ever taken: those behind are empty.
+// Places that were ever taken: those after are empty.
 constinit std::atomic<unsigned> g_used{0};
 // Where the thread found something last.
 __attribute__((tls_model("initial-exec"))) constinit thread_local unsigned t_last = 0;

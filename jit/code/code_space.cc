@@ -29,7 +29,7 @@ Error refused(const char* what) {
 
 // Has all threads of the process execute a serializing instruction before it returns, so that none
 // has bytes in its pipeline that were there before. A kernel that cannot is one whose processors see
-// stores to code as soon as they fetch it anew, which all of x86-64 do.
+// stores to code as soon as they fetch it again, which all of x86-64 do.
 void serialize_threads() noexcept {
   (void)::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
 }
@@ -167,7 +167,7 @@ bool CodeSpace::State::open_pages(Bytes part) {
 }
 
 // Of a part that is counted no more. A stale jump faults. Pages without code go back to the kernel;
-// a refusal is harmless, since they are filled anew before they are used again. Those that cannot be
+// a refusal is harmless, since they are filled again before they are used again. Those that cannot be
 // closed keep their int3.
 void CodeSpace::State::erase_shared(Bytes part) {
   Bytes pages = pages_of(part);

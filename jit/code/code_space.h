@@ -8,7 +8,7 @@
 //
 // Each allocation has pages of its own, filled while they are read-write, then made read-execute.
 // Or, where the space is `packed`, allocations share pages by the cache line: hot parts lie one
-// behind the other from the region's start, cold parts from its end.
+// after the other from the region's start, cold parts from its end.
 //
 //   [ data | hot hot hot ->  ...  <- cold cold ]
 //
@@ -63,7 +63,7 @@ class CodeSpan {
   uint32_t hot_size() const { return hot_size_; }
   uint8_t* cold_data() const { return cold_; }
   uint32_t cold_size() const { return cold_size_; }
-  // Where to write the bytes, before they are published: the hot part's, behind it the cold part's.
+  // Where to write the bytes, before they are published: the hot part's, after it the cold part's.
   uint8_t* writable() const { return staged_ != nullptr ? staged_.get() : data_; }
   // Null for an empty span.
   CodeSpace* space() const { return space_; }
@@ -142,7 +142,7 @@ class CodeSpace {
   // packed space.
   Status publish(CodeSpan& span);
   bool packed() const;
-  // Whether code says which of its fields depend on where it lies, so that it can be copied.
+  // Returns whether code says which of its fields depend on where it lies, so that it can be copied.
   bool moves() const;
   const Hardening& hardening() const;
   // Says whose bytes these are, for owner_of(); null before the owner dies.

@@ -1,13 +1,13 @@
 // copy_code: the same code in another place.
 //
-// Bytes and tables are the same but for the fields that depend on the place (PlaceField). With each
+// Bytes and tables are the same except the fields that depend on the place (PlaceField). With each
 // part moved by `d`, a field of it is
 //
 //   to something outside of the body   d less than before
 //   to a poll word                     d less, and as much more as the words have moved
 //   to the other part                  d less, and as much more as that part has moved
 //
-// so nothing is decided or compiled anew, the code needs nobody who describes it, and the copy does
+// so nothing is decided or compiled again, the code needs nobody who describes it, and the copy does
 // what the code does, at the same offsets. Where a part begins in a line of the caches is the same.
 #pragma once
 
@@ -26,18 +26,5 @@ namespace uptier::jit {
 // the room is full.
 Result<std::unique_ptr<Code>> copy_code(CodeSpace& space, CodeRoom& room, const Code& from,
                                         std::span<PollWord> polls);
-
-// Calls `visit` with the offset of each field that leads out of the body to something that is not a
-// poll word, and the address it leads to: of a call or a jump, what it goes to or through.
-template <typename Visit>
-void each_outside(const Code& code, Visit visit) {
-  for (const PlaceField& f : code.tables().place_fields) {
-    if (f.what() != PlaceField::To::kOutside) continue;
-    const auto* at = static_cast<const uint8_t*>(code.at(f.offset));
-    int32_t distance;
-    __builtin_memcpy(&distance, at, sizeof distance);
-    visit(uint32_t{f.offset}, static_cast<const void*>(at + sizeof distance + distance));
-  }
-}
 
 }  // namespace uptier::jit

@@ -7,7 +7,7 @@
 //   FrameState::kPushed   the frame lies at rsp
 //   FrameState::kMade     rbp is the frame
 //
-// Bodies without frame rows stand so before `push`, behind it and at `ret`, and else have made theirs.
+// Bodies without frame rows stand so before `push`, after it and at `ret`, and else have made theirs.
 // In stubs and routines code does not end: it will be elsewhere a moment later.
 //
 //   Thread: any; async-signal-safe.

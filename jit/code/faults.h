@@ -26,7 +26,7 @@ namespace uptier::jit {
 
 // Keeps SIGSEGV, SIGBUS, SIGFPE and SIGILL handled while any such object lives. The handlers of the
 // host are put back with the last one, unless the host has installed others since: those are left
-// alone, and ours stays reachable behind them.
+// alone, and ours stays reachable after them.
 //
 //   Thread: any.
 class FaultHandlers {
@@ -50,7 +50,7 @@ class FaultHandlers {
 class AltStack {
  public:
   static constexpr size_t kBytes = 64 << 10;  // plus a guard page below
-  // What the handler takes below the frame that the kernel makes, and the host's handler behind it.
+  // What the handler takes below the frame that the kernel makes, and the host's handler after it.
   static constexpr size_t kLeast = 16 << 10;
 
   // Errors: kResourceExhausted when the kernel refuses memory, or another stack while the thread is

@@ -17,23 +17,24 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 
 #include "jit/code/code.h"
-#include "jit/x64/asmjit.h"
+#include "jit/target/registers.h"
 
 namespace uptier::jit {
-
-class CodeBuffer;
 
 // Frames that one exit leaves for, at most: a body and those it is inlined into.
 inline constexpr uint32_t kMostExitFrames = 8;
 
 enum class Leave : uint64_t { kEnter, kReturn, kTrap, kStay };
 
+// Every register at the exit, and where the frame goes on. The routine lays it out on the stack.
 struct LeaveState {
-  uint64_t gp[16] = {};   // by encoding; rsp is not meaningful, nor is r11
-  uint64_t xmm[16] = {};  // low halves
+  // By number from 0. The stack pointer and the scratch register have no meaning.
+  uint64_t gp[machine::kFirstFloatRegister] = {};
+  uint64_t xmm[machine::kRegCount - machine::kFirstFloatRegister] = {};  // low 64 bits
   // What the C function fills in. kEnter: the code of each frame but the first `skipped`.
   const Code* from = nullptr;
   const ExitRow* row = nullptr;
@@ -45,10 +46,22 @@ struct LeaveState {
   uint64_t result = 0;       // kReturn, and of a call that a skipped frame was in
   const void* pc = nullptr;  // the exit's return address
 
-  uint64_t rbp() const { return gp[5]; }
+  uint64_t rbp() const { return gp[machine::kFramePointer]; }
 };
 // The call that came here pushed it.
 static_assert(offsetof(LeaveState, pc) + sizeof(void*) == sizeof(LeaveState));
+
+// What uptier_write_frames() leaves for the routine at the start of the buffer.
+struct Arrival {
+  const void* target;  // where the innermost frame goes on
+  uint64_t rsp, rbp;   // its stack and frame pointers
+  uint64_t result;     // for the registers that a call returns in
+  uint64_t saved[std::size(machine::kSavedByLeave)];
+};
+
+// Called by the routine for kEnter: reads the values of the row, then writes the frames. `buffer` has
+// `buffer_bytes` below all of them; the state itself may be overwritten.
+extern "C" void uptier_write_frames(LeaveState* state, uint64_t* buffer) noexcept;
 
 // Called with the state of the thread that leaves; must not throw.
 using LeaveSlow = Leave (*)(LeaveState* state, void* runtime);
@@ -72,8 +85,5 @@ void enter_loop(LeaveState& s, const Code& from, const ExitRow& row, const Code&
 
 // Puts the caller's callee-saved registers back into the state, for kReturn.
 void restore_saved(LeaveState& s, const Code& from);
-
-// Emits a routine; `asks`: the one that may come back.
-void emit_leave(CodeBuffer& b, LeaveSlow slow, void* runtime, const Label& trap_exit, bool asks);
 
 }  // namespace uptier::jit

@@ -14,7 +14,6 @@
 
 #include <cstdint>
 
-#include "jit/x64/code_buffer.h"
 #include "sampler/context.h"
 
 namespace uptier::jit {
@@ -32,8 +31,5 @@ struct LoopRoutines {
   LoopBegin begin = nullptr;      // null result: asks
   const void* data = nullptr;     // passed to it
 };
-
-void emit_loop_plain(CodeBuffer& b, const LoopRoutines& r);
-void emit_loop_instrumented(CodeBuffer& b, const LoopRoutines& r);
 
 }  // namespace uptier::jit

@@ -10,8 +10,6 @@
 
 #include <cstdint>
 
-#include "jit/x64/code_buffer.h"
-
 namespace uptier::jit {
 
 enum class ProbeRoutine : uint8_t { kTarget, kValue, kLog, kLoopEnter, kLoopLeave, kLoopArrive };
@@ -19,11 +17,5 @@ inline constexpr uint32_t kProbeRoutines = 6;
 
 // Returns the words that a caller pushes.
 constexpr uint32_t probe_words(ProbeRoutine r) { return r == ProbeRoutine::kLog ? 4 : 3; }
-
-// Emits the routine at the current offset.
-void emit_probe_routine(CodeBuffer& b, ProbeRoutine r);
-// Emits void(uint64_t* slab): an enter, drawn, and a leave of the loop site at offset 0, as in
-// compiled code. For LoopTimer::measure.
-void emit_loop_pair(CodeBuffer& b, const Label& enter, const Label& leave);
 
 }  // namespace uptier::jit

@@ -91,7 +91,7 @@ class Routines {
   // Jumped to with the method's index in r11d and everything else as at the call.
   const void* entry_slow() const { return at(entry_slow_); }
   // The same for a call of a method of whose versions two are compared. What is timed has a frame
-  // of its own, with the usual frame pointer; arguments on the stack would not be found behind it,
+  // of its own, with the usual frame pointer; arguments on the stack would not be found after it,
   // so a method that has any does not come here. Null without a TrialSlow.
   const void* trial() const { return trial_ == 0 ? nullptr : at(trial_); }
   // Jumped to like entry_slow, by guards that have something to tell. Null without a `guard`.

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kDwarfRbp = 6;
 
-uint64_t word_at(uint64_t address) {
+uint64_t load_word(uint64_t address) {
   return *reinterpret_cast<const uint64_t*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
 
@@ -74,7 +74,7 @@ class Walker {
     host_rsp_ = at_.rsp;
   }
 
-  void up() { at_ = {at_.rbp + 16, word_at(at_.rbp + 8), word_at(at_.rbp)}; }
+  void up() { at_ = {at_.rbp + 16, load_word(at_.rbp + 8), load_word(at_.rbp)}; }
 
   // Where the frame is an invoke's, it has ended.
   void leave_invoke() {

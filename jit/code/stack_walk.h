@@ -4,13 +4,13 @@
 //                  unwound by .eh_frame   a chain of rbp       .eh_frame
 //
 // The law: where compiled code calls, [rbp] is its caller's rbp and [rbp + 8] its return address,
-// whichever compiler made it; and so it is in the routines (invoke, entry_slow, trial), but for
+// whichever compiler made it; and so it is in the routines (invoke, entry_slow, trial), except
 // those of exits and loops, which run on their caller's frame. Host frames promise nothing of rbp,
-// but whatever a compiler made has unwind tables, which give back rsp and rbp behind each frame. So
+// but whatever a compiler made has unwind tables, which give back rsp and rbp after each frame. So
 // stretches of the two kinds are walked by turns. An address tells which kind it is of: code and
 // routines lie in code spaces (code_registry.h).
 //
-// A host frame without tables ends its stretch; the walk goes on behind the next invoke further out,
+// A host frame without tables ends its stretch; the walk goes on after the next invoke further out,
 // which the thread's Activations know.
 //
 // A frame whose exit has gone on to the host's interpreter (host_resume) still stands, and its
@@ -42,7 +42,7 @@ struct StackWalk {
   const CodeSpace& space;                // whose bodies are told of
   const sampler::Activation* innermost;  // of the thread, may be null
   const HostExit* exits;                 // of the thread, innermost first, may be null
-  // Whether there is nothing to find behind the outermost of the Activations.
+  // Whether there is nothing to find after the outermost of the Activations.
   bool ends_there;
   Visit visit;
   void* to;

@@ -74,11 +74,11 @@ class StubTable {
   // Returns the shared countdown of `m`; callers decrement it atomically.
   std::atomic<int32_t>& shared_countdown(MethodId m) const;
 
+  // The chunks that exist, in the order in which they were made. One at a time, as ensure().
+  std::span<const CodeSpan> chunks() const { return spans_; }
+
   // Returns the method whose stub, tail or trial `pc` lies in, or none. For profilers and listings.
   MethodId method_of(const void* pc) const;
-  // Returns the method that code calls which calls an address, or through the word there: its stub,
-  // or its cell. None for other addresses.
-  MethodId called_at(const void* target) const;
 
  private:
   StubTable(CodeSpace& space, std::span<uint8_t> data, uint32_t capacity, const void* entry_slow,

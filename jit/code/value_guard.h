@@ -50,7 +50,7 @@ struct ValueGuard {
   const void* quiet = nullptr;
 };
 
-// Whether a parameter comes in a register that a guard can compare.
+// Returns whether a parameter comes in a register that a guard can compare.
 bool can_guard(const Signature& s, uint32_t param);
 
 // Errors: kInvalidArgument for parameters that cannot be guarded, kResourceExhausted.

@@ -1,6 +1,6 @@
 // compile.h: from a Function to Code, for both compilers.
 //
-//   compile_baseline   linear time, one of two copies that share a frame (see ir/frame_layout.h)
+//   compile_baseline   linear time, one of two copies that share a frame (see analysis/frame_layout.h)
 //   compile_optimized  own passes and register allocation; entered normally, or by OSR at one loop
 //
 // Both are pure in their inputs: same Function, same request, same bytes (relative to their base).
@@ -12,90 +12,18 @@
 #include <string>
 #include <vector>
 
-#include "jit/analysis/frame_layout.h"
+#include "jit/baseline/baseline_request.h"
 #include "jit/code/code.h"
-#include "jit/code/code_space.h"
-#include "jit/code/probe_routines.h"
-#include "jit/ir/function.h"
+#include "jit/code/compile_input.h"
+#include "jit/code/poll_words.h"
 #include "jit/ir/param_value.h"
+#include "jit/opt/compile_limit.h"
 #include "jit/opt/inlinee.h"
 #include "jit/opt/pass_observer.h"
 #include "jit/probes/plan_sites.h"
-#include "jit/probes/probe_plan.h"
 #include "uptier/result.h"
 
 namespace uptier::jit {
-
-// How to reach a callee of a direct call.
-struct CallTarget {
-  enum class Kind : uint8_t {
-    kStub,  // call the address (a stub in the code space)
-    kCell,  // call through the 8-byte word at the address (skips the stub's count)
-    kSelf,  // call the start of the code that is being made
-  };
-  Kind kind = Kind::kStub;
-  const void* address = nullptr;
-};
-
-class CallResolver {
- public:
-  virtual ~CallResolver() = default;
-  virtual CallTarget target(MethodId callee) = 0;
-};
-
-// Addresses of the C helpers and routines that code refers to; fixed for a runtime.
-struct Helpers {
-  // (uint32_t method, uint32_t loop, void* frame, void* runtime) -> address to jump to; called from
-  // the checks at loop headers when the countdown is due. `frame` is the baseline frame's rbp.
-  const void* loop_slow_plain = nullptr;
-  const void* loop_slow_instrumented = nullptr;
-  // Jumped to when ThreadContext::pending_trap is set after a host call.
-  const void* trap_exit = nullptr;
-  // Called by exits: Routines::leave and ask_to_leave, inside the code space. Where they are null,
-  // guards trap and nothing is speculated on.
-  const void* leave = nullptr;
-  const void* ask_to_leave = nullptr;
-  // Called by counters of CounterMode::kScalable and kDual: those of Routines, inside the code
-  // space. May be null where there are no such counters.
-  const void* scalable_count64 = nullptr;
-  const void* scalable_count32 = nullptr;
-  // Called by instrumented copies whose plan has sites or loops, by ProbeRoutine.
-  const void* probes[kProbeRoutines] = {};
-  // Passed to the loop helpers as it is.
-  void* runtime = nullptr;
-};
-
-struct CompileInput {
-  const Function& function;
-  MethodId method;
-  const Helpers& helpers;
-  CallResolver& calls;
-  CodeSpace& space;
-};
-
-struct BaselineRequest {
-  Copy copy = Copy::kPlain;
-  // Whether the plain copy checks at loop headers. Off only when nothing may ever divert it.
-  bool loop_checks = true;
-  // What the instrumented copy counts, by plan_probes for this very body; null: one 64-bit counter
-  // of the thread's own a block, block k at 8 * (k - 1). Plain copies do not depend on it.
-  const ProbePlan* probes = nullptr;
-  // Makes a plain copy that can be entered at every point (see ir/deopt_points.h): the places are
-  // in CodeTables::entries. Its body is that of the other plain copies.
-  bool enterable = false;
-  // Guards leave for the host's interpreter instead of trapping.
-  bool to_host = false;
-  // Those that hold ask the runtime whether to leave all the same. For tests; with to_host.
-  bool ask_to_leave = false;
-};
-
-// What an optimizing compilation may take.
-class CompileLimit {
- public:
-  virtual ~CompileLimit() = default;
-  // Whether it has taken that; then it ends. Asked behind each pass, of which `pass` is the name.
-  virtual bool over(const char* pass) = 0;
-};
 
 struct OptimizeRequest {
   // Estimated executions of each block by site (index 0 is site 1); empty: no profile.
@@ -108,7 +36,7 @@ struct OptimizeRequest {
   // arguments and the address of the slots of the loop's frame state.
   bool from_host = false;
   // An instrumented copy counts every block that the passes leave, in MethodState::optimized_slab:
-  // the method's own where `probes` says, those of inlined bodies behind them, in the words that
+  // the method's own where `probes` says, those of inlined bodies after them, in the words that
   // CodeTables::inlined_counts says, and what `inlined_sites` asks for in those that
   // CodeTables::inlined_probes says. There are no checks in it: a call that is sampled counts to its
   // end, its loops included.
@@ -121,7 +49,7 @@ struct OptimizeRequest {
   const SiteProbeRequest* inlined_sites = nullptr;
   // What its indirect calls were seen to reach.
   std::span<const SiteTargets> targets = {};
-  // What its value probes see, if they go on seeing what they saw: see opt/guess_values.h. Not used
+  // What its value probes see, if they go on seeing what they saw: see opt/value_speculation.h. Not used
   // in instrumented copies, nor where exits cannot leave.
   std::span<const SiteValues> values = {};
   // What its parameters are when it is called; a guard has seen to that. Not with an osr_loop.
@@ -143,7 +71,7 @@ struct OptimizeRequest {
   bool to_host = false;
   // Blocks that never ran, by `block_counts`, become exits; not in instrumented copies. `kept`: by
   // block site - 1, not 0 for those that stay all the same; may be short.
-  bool prune_cold = false;
+  bool uncommon_traps = false;
   std::span<const uint8_t> kept = {};
   // Words, by LoopId, that the headers of long loops compare with 0 (see poll_loops.h), and ask
   // whether to leave when it is something else; best in the code space's data. Null: none does.

@@ -1,4 +1,4 @@
-#include "jit/baseline/selector.h"
+#include "jit/baseline/baseline_compiler.h"
 #include "jit/compile/compile.h"
 #include "jit/frontend/attach_deopts.h"
 #include "jit/ir/is_call.h"
@@ -71,13 +71,13 @@ Result<std::unique_ptr<Code>> compile_baseline(const CompileInput& in, const Bas
   const Function& f = guards != 0 ? with_exits : in.function;
   bool check_stack = makes_calls(in.function) || frame.size > kSmallFrame / 2;
   for (;;) {
-    baseline::Selector selector({in, f, r, frame, live, check_stack});
-    selector.run();
-    if (selector.frame_size() > kLargestFrame) {
+    baseline::BaselineCompiler compiler({in, f, r, frame, live, check_stack});
+    compiler.run();
+    if (compiler.frame_size() > kLargestFrame) {
       return Error{ErrorCode::kUnsupported, in.function.name + ": the frame exceeds 1 MiB"};
     }
     // Spill slots are known only now; the second attempt is the last.
-    if (check_stack || selector.frame_size() <= kSmallFrame) return selector.publish();
+    if (check_stack || compiler.frame_size() <= kSmallFrame) return compiler.publish();
     check_stack = true;
   }
 }

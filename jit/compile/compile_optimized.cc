@@ -29,7 +29,7 @@ bool params_fit(const Function& f, const OptimizeRequest& r) {
   return known && (r.params.empty() || !r.osr_loop.valid());
 }
 
-Status check(const CompileInput& in, const OptimizeRequest& r) {
+Status check_optimize(const CompileInput& in, const OptimizeRequest& r) {
   if (Status s = check_cpu(); !s.ok()) return s;
   if (in.function.insts.size() > kMostInstructions) {
     return Error{ErrorCode::kUnsupported, in.function.name + ": too many instructions"};
@@ -91,9 +91,9 @@ Error given_up(const CompileInput& in) {
   return Error{ErrorCode::kUnsupported, in.function.name + ": the compilation was given up"};
 }
 
-// Whether a block is worth looking at that a profile has never seen.
+// Returns whether a block is worth looking at that a profile has never seen.
 bool may_prune(const OptimizeRequest& r) {
-  return r.prune_cold && r.copy == Copy::kPlain &&
+  return r.uncommon_traps && r.copy == Copy::kPlain &&
          std::find(r.block_counts.begin(), r.block_counts.end(), 0u) != r.block_counts.end();
 }
 
@@ -120,7 +120,7 @@ class Body {
     if (leaves_ || osr_) frame_ = layout_frame(in_.function, live_);
     Function f = in_.function;
     if (leaves_) speculate(f);
-    if (!r_.params.empty()) assume_params(f, r_.params);
+    if (!r_.params.empty()) specialize_params(f, r_.params);
     if (r_.from_host) {
       auto entered = enter_from_host(f, r_.osr_loop, live_, r_.block_counts);
       if (!entered.ok()) return entered.error();
@@ -132,7 +132,7 @@ class Body {
     } else {
       body_.function = std::move(f);
     }
-    if (r_.copy == Copy::kPlain) guess_lengths(body_.function, r_.values);
+    if (r_.copy == Copy::kPlain) specialize_memcpy(body_.function, r_.values);
     return {};
   }
 
@@ -154,8 +154,8 @@ class Body {
     attach_deopts(f, c, r_.to_host);
     if (r_.ask_to_leave) add_block_guards(f, c);
     if (!polling_.empty()) add_loop_polls(f, c, polling_);
-    if (may_guess(r_)) guess_values(f, c, r_.values, r_.osr_loop);
-    if (may_prune(r_)) prune_cold(f, c, {r_.block_counts, r_.kept, r_.osr_loop});
+    if (may_guess(r_)) value_speculation(f, c, r_.values, r_.osr_loop);
+    if (may_prune(r_)) uncommon_traps(f, c, {r_.block_counts, r_.kept, r_.osr_loop});
     if (states_calls_) attach_call_states(f, in_.function, c);
   }
 
@@ -174,7 +174,7 @@ class Body {
 }  // namespace
 
 Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const OptimizeRequest& r) {
-  if (Status s = check(in, r); !s.ok()) return s.error();
+  if (Status s = check_optimize(in, r); !s.ok()) return s.error();
   Result<std::vector<uint32_t>> counters = counters_of(in.function, r);
   if (!counters.ok()) return counters.error();
   Body body(in, r);
@@ -202,20 +202,21 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
     at += 8 * static_cast<uint32_t>(inlined.size());
     if (in_bodies) probes = place_inlined_probes(f, *in_bodies, inlined, at);
   }
-  x64::MachineFunction machine = x64::lower({f, o.loops, o.frequencies, body.osr(), body.slots(),
-                                             x64::has_bmi2(), *counters, &inlined, sites, &probes});
+  machine::MachineFunction insts =
+      x64::lower({f, o.loops, o.frequencies, body.osr(), body.slots(), x64::has_bmi2(), *counters,
+                  &inlined, sites, &probes});
   if (r.limit != nullptr && r.limit->over("lower")) return given_up(in);
-  x64::Allocation allocation = x64::allocate_registers(machine);
+  machine::Allocation allocation = machine::allocate_registers(insts);
   if (r.limit != nullptr && r.limit->over("allocate_registers")) return given_up(in);
 #ifndef NDEBUG
-  if (machine.insts.size() <= kMostChecked) {
-    std::string problem = x64::check_allocation(machine, allocation);
+  if (insts.insts.size() <= kMostChecked) {
+    std::string problem = machine::check_allocation(insts, allocation);
     if (!problem.empty()) {
       return Error{ErrorCode::kInvalidInput, in.function.name + ": " + problem};
     }
   }
 #endif
-  return x64::emit({in, f, machine, allocation, body.osr(), body.baseline_frame(), r.poll, &inlined,
+  return x64::emit({in, f, insts, allocation, body.osr(), body.baseline_frame(), r.poll, &inlined,
                     &probes, r.params});
 }
 

@@ -4,24 +4,19 @@
 //
 // One unit is a call of a described body or an arrival at one of its loop headers. These are
 // operations like any others, so whatever compiles them, inlines them, unrolls them or leaves them in
-// the middle must keep their effect, and the number is the same in every tier. They come behind
+// the middle must keep their effect, and the number is the same in every tier. They come after
 // loop_header, where frames change between codes: the code that goes on counts the arrival.
 //
 // The word is the thread's (sampler/fuel.h). An access to it has the flag kMemFuel, an alias class of
 // its own, and a base that is no address: what emits it does not look at that.
 #pragma once
 
+#include "jit/ir/fuel_flag.h"
 #include "jit/ir/function.h"
 
 namespace uptier::jit {
 
-// Flag of loads and stores that only this places; a call's flag of the same value is another.
-inline constexpr uint8_t kMemFuel = 4;
-
-// For whoever emits or interprets loads and stores that the verifier has seen.
-constexpr bool is_fuel(const Inst& access) { return (access.flags & kMemFuel) != 0; }
-
-// Whether a load or store is one that add_fuel() has placed.
+// Returns whether a load or store is one that add_fuel() has placed.
 bool is_fuel_access(const Function& f, const Inst& i);
 
 // `f` as it was built, without probes beside those of blocks.

@@ -3,33 +3,11 @@
 #include <algorithm>
 #include <map>
 
-#include "jit/analysis/loop_forest.h"
 #include "jit/frontend/block_exits.h"
+#include "jit/frontend/deopt_rows.h"
 
 namespace uptier::jit {
 namespace {
-
-std::vector<int32_t> slots_of(const std::vector<Value>& values, const FrameLayout& frame) {
-  std::vector<int32_t> slots;
-  for (Value v : values) slots.push_back(frame.slot[v.index()]);
-  return slots;
-}
-
-std::vector<bool> blocks_in_loops(const Function& f) {
-  std::vector<bool> in(f.blocks.size());
-  LoopForest forest = find_loop_forest(f);
-  for (Block b : f.layout) in[b.index()] = forest.innermost[b.index()].valid();
-  return in;
-}
-
-// Gives a guard its operands and its row.
-void attach(Function& f, InstId guard, Deopt d, const std::vector<Value>& values) {
-  std::vector<Value> args{f.args(f.inst(guard))[0]};
-  args.insert(args.end(), values.begin(), values.end());
-  f.deopts.push_back(std::move(d));
-  f.inst(guard).imm = f.deopts.size();
-  f.inst(guard).args = f.make_list(args);
-}
 
 class GuardAttacher {
  public:
@@ -87,7 +65,7 @@ bool is_header(const Function& f, Block b) {
   return f.inst(f.block(b).insts.front()).op == Opcode::kLoopHeader;
 }
 
-// Puts `exit` in front of a block's instructions, behind a loop_header.
+// Puts `exit` in front of a block's instructions, after a loop_header.
 void put_first(Function& f, Block b, const std::vector<InstId>& exit) {
   auto& insts = f.block(b).insts;
   insts.insert(insts.begin() + (is_header(f, b) ? 1 : 0), exit.begin(), exit.end());
@@ -137,56 +115,6 @@ void drop_call_states(Function& f) {
 }
 
 // ---- Blocks -----------------------------------------------------------------------------------
-
-BlockExits::BlockExits(Function& f, const DeoptContext& c)
-    : f_(f),
-      c_(c),
-      blocks_(f.block_sites),
-      position_(layout_positions(f)),
-      in_loop_(blocks_in_loops(f)) {}
-
-Value BlockExits::make(Block b, const Inst& i, Type result, std::vector<InstId>& out) {
-  out.push_back(f_.add_inst(i, result));
-  Value v = f_.inst(out.back()).result;
-  f_.value(v).block = b;
-  return v;
-}
-
-void BlockExits::add(Block b, GuardReason reason, bool holds, std::vector<InstId>& out) {
-  Inst constant{.op = Opcode::kConst, .type = Type::kI32, .imm = holds ? 1u : 0u};
-  Value condition = make(b, constant, Type::kI32, out);
-  Inst guard{.op = Opcode::kGuard, .aux = static_cast<uint32_t>(reason)};
-  guard.args = f_.make_list({{condition}});
-  out.push_back(f_.add_inst(guard, Type::kNone));
-  leave(b, out.back(), {c_.guards + position(b), in_loop(b), c_.stressed && holds}, {});
-}
-
-void BlockExits::add_value(Block b, Value condition, uint32_t n, std::span<const Value> passed,
-                           bool in_loop, std::vector<InstId>& out) {
-  Inst guard{.op = Opcode::kGuard, .aux = static_cast<uint32_t>(GuardReason::kValue)};
-  guard.args = f_.make_list({{condition}});
-  out.push_back(f_.add_inst(guard, Type::kNone));
-  leave(b, out.back(), {c_.guards + blocks_ + n, in_loop, c_.stressed}, passed);
-}
-
-void BlockExits::leave(Block b, InstId guard, const Exit& e, std::span<const Value> passed) {
-  std::vector<Value> values = live_at_start(f_, c_.live, b);
-  Deopt d;
-  d.exit = e.number;
-  d.at_block = true;
-  d.in_loop = e.in_loop;
-  d.stressed = e.stressed;
-  DeoptFrame frame;
-  frame.point = position(b);
-  frame.slots = slots_of(values, c_.frame);
-  d.frames.push_back(std::move(frame));
-  for (Value& v : values) {
-    const ValueData& known = f_.value(v);
-    bool param = !known.inst.valid() && known.block == b;
-    if (param && !passed.empty()) v = passed[known.index];
-  }
-  attach(f_, guard, std::move(d), values);
-}
 
 void add_block_guards(Function& f, const DeoptContext& c) {
   BlockExits exits(f, c);

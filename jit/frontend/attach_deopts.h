@@ -1,6 +1,6 @@
 // attach_deopts: makes a function's guards leave for baseline code instead of trapping.
 //
-// A guard gets the values that its frames need as operands behind the condition, so every pass
+// A guard gets the values that its frames need as operands after the condition, so every pass
 // keeps them as it keeps any use, and what they have become is known where the code is emitted.
 // They want no register: see Policy::kState.
 //
@@ -30,14 +30,14 @@ struct DeoptContext {
 void attach_deopts(Function& f, const DeoptContext& c, bool to_host);
 
 // A frame_state that says, with operands and a row like a guard's, where the frame goes on when the
-// call behind it returns: bodies that take the call's place leave for that frame too. `aux` is the
+// call after it returns: bodies that take the call's place leave for that frame too. `aux` is the
 // row's index + 1, `site` and `body` are the call's.
 inline constexpr uint8_t kCallState = 1;
 inline bool is_call_state(const Inst& i) {
   return i.op == Opcode::kFrameState && (i.flags & kCallState) != 0;
 }
 
-// Puts a call state in front of each call of a method. `f` as it was built, but for what the others
+// Puts a call state in front of each call of a method. `f` as it was built, except what the others
 // here did. Before code is made they must go: see drop_call_states.
 void attach_call_states(Function& f, const Function& built, const DeoptContext& c);
 void drop_call_states(Function& f);

@@ -10,7 +10,7 @@ namespace uptier::jit {
 
 class BlockExits {
  public:
-  // `f` as it was built, but for what attach_deopts did.
+  // `f` as it was built, except what attach_deopts did.
   BlockExits(Function& f, const DeoptContext& c);
 
   // Returns a block's place in the build order.

@@ -104,6 +104,33 @@ void FunctionBuilder::Impl::leave_block() {
   current = Block::none();
 }
 
+// ---- The plain form (plain_form.h) --------------------------------------------------------------
+
+void FunctionBuilder::Impl::begin_plain() {
+  memory = append({.op = Opcode::kFrameMemory, .type = Type::kRef});
+}
+
+// What is declared later carries a value from some blocks to the one after them.
+void FunctionBuilder::Impl::declare_place() {
+  bool in_entry = current == f.entry();
+  places.push_back(in_entry ? memory_bytes : kNoPlace);
+  if (in_entry) memory_bytes += 8;
+}
+
+void FunctionBuilder::Impl::store_variable(Variable x, Value v) {
+  append({.op = Opcode::kStore,
+          .type = variables[x.index()],
+          .args = f.make_list({{v, memory}}),
+          .imm = places[x.index()]});
+}
+
+Value FunctionBuilder::Impl::load_variable(Variable x) {
+  return append({.op = Opcode::kLoad,
+                 .type = variables[x.index()],
+                 .args = f.make_list({{memory}}),
+                 .imm = places[x.index()]});
+}
+
 namespace {
 
 // Entries that the tables start with: small functions then allocate each table once.

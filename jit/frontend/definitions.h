@@ -5,6 +5,7 @@
 // place: no allocation an entry, and nothing to free one by one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "jit/analysis/flow_graph.h"
-#include "jit/frontend/add_fuel.h"
+#include "jit/ir/fuel_flag.h"
 #include "jit/ir/semantics.h"
 #include "sampler/fuel.h"
 

@@ -72,7 +72,7 @@ class Lexer {
   }
 
   // A sign belongs to the number after an exponent's letter: e in decimals, p in hex. A dot belongs
-  // to it when the number goes on behind.
+  // to it when the number goes on after.
   size_t end_of_number() const {
     size_t i = at_ + 1;
     bool hex = false;

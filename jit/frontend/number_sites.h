@@ -9,12 +9,12 @@
 // Shared by the builder and by the reader of text, so that both number alike.
 #pragma once
 
-#include "jit/frontend/select_probes.h"
 #include "jit/ir/function.h"
+#include "jit/ir/turns.h"
 
 namespace uptier::jit {
 
-// Numbers a function from scratch: block probes it already has are placed anew. The hash stays 0
+// Numbers a function from scratch: block probes it already has are placed again. The hash stays 0
 // while a block has no terminator or an edge leads nowhere (the verifier names those).
 void number_sites(Function& f);
 

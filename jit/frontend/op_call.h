@@ -5,7 +5,7 @@
 
 namespace uptier::jit {
 
-// Returns the name that the call has in FunctionBuilder, and behind uptier_build_ in C; null for what
+// Returns the name that the call has in FunctionBuilder, and after uptier_build_ in C; null for what
 // only the library makes.
 const char* call_that_makes(Shape s) noexcept;
 

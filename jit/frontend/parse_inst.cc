@@ -1,7 +1,7 @@
 // Instructions of IR text: one function per form of operands.
 #include "jit/frontend/add_fuel.h"
 #include "jit/frontend/parse_impl.h"
-#include "jit/frontend/select_probes.h"
+#include "jit/ir/turns.h"
 #include "jit/ir/names.h"
 
 namespace uptier::jit {

@@ -4,51 +4,8 @@
 #include <vector>
 
 #include "jit/analysis/liveness.h"
-#include "jit/frontend/builder_impl.h"
 
-namespace uptier {
-
-using jit::Inst;
-using jit::InstId;
-
-// ---- While it is described --------------------------------------------------------------------
-
-void FunctionBuilder::Impl::begin_plain() {
-  memory = append({.op = Opcode::kFrameMemory, .type = Type::kRef});
-}
-
-// What is declared later carries a value from some blocks to the one behind them.
-void FunctionBuilder::Impl::declare_place() {
-  bool in_entry = current == f.entry();
-  places.push_back(in_entry ? memory_bytes : kNoPlace);
-  if (in_entry) memory_bytes += 8;
-}
-
-void FunctionBuilder::Impl::store_variable(Variable x, Value v) {
-  append({.op = Opcode::kStore,
-          .type = variables[x.index()],
-          .args = f.make_list({{v, memory}}),
-          .imm = places[x.index()]});
-}
-
-Value FunctionBuilder::Impl::load_variable(Variable x) {
-  return append({.op = Opcode::kLoad,
-                 .type = variables[x.index()],
-                 .args = f.make_list({{memory}}),
-                 .imm = places[x.index()]});
-}
-
-FunctionBuilder BuilderAccess::begin_plain(const Signature& s, std::string_view name,
-                                           uint32_t short_life) {
-  auto impl = std::make_unique<Impl>();
-  impl->short_life = short_life;
-  impl->plain = true;
-  return FunctionBuilder(std::move(impl), s, name);
-}
-
-bool BuilderAccess::too_much(const FunctionBuilder& b) { return b.impl_->too_much; }
-
-namespace jit {
+namespace uptier::jit {
 namespace {
 
 // Bodies with fewer blocks times values need no look.
@@ -56,7 +13,7 @@ constexpr uint64_t kSurelyFew = uint64_t{1} << 26;
 // Members that the sets of live values may have: a thousand values live in each of 8,192 blocks.
 constexpr uint64_t kMostMembers = uint64_t{1} << 23;
 
-// Puts long-lived values into memory: a store behind the definition, a load in front of the first
+// Puts long-lived values into memory: a store after the definition, a load in front of the first
 // use in each block. Constants are made again instead.
 class Shortener {
  public:
@@ -220,12 +177,6 @@ class Shortener {
 
 }  // namespace
 
-bool stores_in_frame(const Function& f, const Inst& i) {
-  if (i.op != Opcode::kStore || i.args.size != 2) return false;
-  InstId base = f.value(f.args(i)[1]).inst;
-  return base.valid() && f.inst(base).op == Opcode::kFrameMemory;
-}
-
 bool lives_too_long(const Function& f) {
   if (uint64_t{f.layout.size()} * f.values.size() < kSurelyFew) return false;
   return liveness_exceeds(f, kMostMembers + 16 * f.insts.size());
@@ -236,5 +187,4 @@ void shorten_lives(Function& f, uint32_t bytes, uint32_t most) {
   if (memory != nullptr) Shortener(f, memory->result, bytes, most).run();
 }
 
-}  // namespace jit
-}  // namespace uptier
+}  // namespace uptier::jit

@@ -16,15 +16,11 @@
 
 namespace uptier::jit {
 
-// Whether an instruction stores to the frame's memory, which nobody else sees: a guard may stand
-// between it and its frame state.
-bool stores_in_frame(const Function& f, const Inst& i);
-
-// Whether sets of live values would have more members than a body of this size may have.
+// Returns whether sets of live values would have more members than a body of this size may have.
 bool lives_too_long(const Function& f);
 
 // Puts values into memory that live for more blocks than `most`, or into a loop. `bytes`: of the
-// frame's memory, that Variables have; what is put there comes behind them. Nothing where there is no
+// frame's memory, that Variables have; what is put there comes after them. Nothing where there is no
 // frame_memory. Cost: linear.
 void shorten_lives(Function& f, uint32_t bytes, uint32_t most);
 

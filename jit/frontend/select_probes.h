@@ -1,7 +1,7 @@
 // select_probes: probes that measure how well the condition of a selection could be predicted.
 //
 // A selection waits for its condition and for both of its operands, a branch for none of them while
-// it is predicted. Which of the two is better, counts of blocks cannot tell. So behind each
+// it is predicted. Which of the two is better, counts of blocks cannot tell. So after each
 // selection that its loop may wait for stands `probe value C own turns`, which counts not C but
 //
 //   2 * (C the last time) + (C now)         each 0 or 1; 0 before the first execution
@@ -27,7 +27,6 @@
 //   each instruction in others.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -35,6 +34,7 @@
 
 #include "jit/analysis/loop_forest.h"
 #include "jit/ir/function.h"
+#include "jit/ir/turns.h"
 
 namespace uptier::jit {
 
@@ -42,29 +42,7 @@ namespace uptier::jit {
 inline constexpr size_t kMostSelectProbes = 16;
 // From so many executions on what a probe has seen is believed.
 inline constexpr uint64_t kLeastTurns = 256;
-// Values that such a site can have, and its words in the slab: the last condition, and their counts.
-inline constexpr uint32_t kTurnValues = 4;
-inline constexpr uint32_t kTurnCounts = 1;
-inline constexpr uint32_t kTurnWords = kTurnCounts + kTurnValues;
-
-// The flag of such a probe, beside kProbeOwn. A plan has a value site without a table for it.
-inline constexpr uint8_t kProbeTurns = 4;
-// One more of a probe in front of a branch, whose sites come behind those of all others.
-inline constexpr uint8_t kProbeOfBranch = 8;
-inline bool counts_turns(const Inst& i) {
-  return i.op == Opcode::kProbe && !is_block_probe(i) && (i.flags & kProbeTurns) != 0;
-}
-
-// How a condition has turned: executions by 2 * (the last time) + now.
-struct SelectTurns {
-  SiteId site = 0;
-  std::array<uint64_t, kTurnValues> counts{};
-
-  uint64_t executions() const { return counts[0] + counts[1] + counts[2] + counts[3]; }
-  friend bool operator==(const SelectTurns&, const SelectTurns&) = default;
-};
-
-// Whether there may be such: a loop and a selection, wherever they are. Without, nobody has to know
+// Returns whether there may be such: a loop and a selection, wherever they are. Without, nobody has to know
 // where loops lie.
 bool selects_in_loops(const Function& f);
 
@@ -73,7 +51,7 @@ bool selects_in_loops(const Function& f);
 std::vector<InstId> awaited_selects(const Function& f, const LoopForest& forest,
                                     size_t most = kMostSelectProbes);
 
-// Puts a probe behind each of them, in a function that has been numbered. Their sites come behind
+// Puts a probe after each of them, in a function that has been numbered. Their sites come after
 // all others. Nothing where there are such probes.
 void place_select_probes(Function& f, const LoopForest& forest);
 
@@ -83,14 +61,5 @@ std::vector<SiteId> turn_sites(const Function& f);
 // Writes into the selections and branches of a function what was seen of their conditions, where that
 // is enough. `f` as it was when the probes were placed.
 void note_turns(Function& f, std::span<const SelectTurns> seen);
-
-// The four counts as a selection or branch has them: 16 bits each, in proportion; 0: not known.
-uint64_t pack_turns(const std::array<uint64_t, kTurnValues>& counts);
-std::array<uint64_t, kTurnValues> turns_of(const Inst& i);
-
-// Returns in how many executions is mispredicted at least by who knows the condition of the last time
-// and how often each follows the other: min(n0, n1) + min(n2, n3). The same for what is its opposite.
-// A processor may know more: every third time is a third here, and is predicted.
-uint64_t misses_of(const std::array<uint64_t, kTurnValues>& counts);
 
 }  // namespace uptier::jit

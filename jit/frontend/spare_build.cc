@@ -3,55 +3,9 @@
 #include <utility>
 
 #include "jit/frontend/builder_impl.h"
+#include "jit/frontend/take_room.h"
 
-namespace uptier {
-namespace {
-
-template <typename T>
-void take(std::vector<T>& to, std::vector<T>& from) {
-  if (from.capacity() * sizeof(T) > jit::SpareBuild::kMostBytes) return;
-  from.clear();
-  to = std::move(from);
-}
-
-}  // namespace
-
-void EdgeArgs::take_room(EdgeArgs& other) {
-  take(lists_, other.lists_);
-  take(pool_, other.pool_);
-}
-
-void FunctionBuilder::Impl::take_room(Impl& other) {
-  take(params, other.params);
-  take(blocks, other.blocks);
-  take(variables, other.variables);
-  take(defined_at, other.defined_at);
-  take(incoming, other.incoming);
-  take(waiting, other.waiting);
-  take(pending, other.pending);
-  take(body, other.body);
-  take(walked, other.walked);
-  edge_args.take_room(other.edge_args);
-  if (other.defs.bytes() > jit::SpareBuild::kMostBytes) return;
-  other.defs.clear();
-  defs = std::move(other.defs);
-}
-
-void FunctionBuilder::Impl::take_room(jit::Function& other) {
-  take(f.insts, other.insts);
-  take(f.blocks, other.blocks);
-  take(f.values, other.values);
-  take(f.edges, other.edges);
-  take(f.pool, other.pool);
-  take(f.layout, other.layout);
-}
-
-FunctionBuilder BuilderAccess::begin(std::unique_ptr<Impl> empty, const Signature& s,
-                                     std::string_view name) {
-  return FunctionBuilder(std::move(empty), s, name);
-}
-
-namespace jit {
+namespace uptier::jit {
 namespace {
 
 // Returns the last of a list, none where it is empty.
@@ -61,6 +15,33 @@ T take_last(std::vector<T>& from) {
   T last = std::move(from.back());
   from.pop_back();
   return last;
+}
+
+// Gives `to` the empty tables of another builder, which is told nothing any more.
+void take_tables(BuilderAccess::Impl& to, BuilderAccess::Impl& from) {
+  take_room(to.params, from.params, SpareBuild::kMostBytes);
+  take_room(to.blocks, from.blocks, SpareBuild::kMostBytes);
+  take_room(to.variables, from.variables, SpareBuild::kMostBytes);
+  take_room(to.defined_at, from.defined_at, SpareBuild::kMostBytes);
+  take_room(to.incoming, from.incoming, SpareBuild::kMostBytes);
+  take_room(to.waiting, from.waiting, SpareBuild::kMostBytes);
+  take_room(to.pending, from.pending, SpareBuild::kMostBytes);
+  take_room(to.body, from.body, SpareBuild::kMostBytes);
+  take_room(to.walked, from.walked, SpareBuild::kMostBytes);
+  to.edge_args.take_room(from.edge_args, SpareBuild::kMostBytes);
+  if (from.defs.bytes() > SpareBuild::kMostBytes) return;
+  from.defs.clear();
+  to.defs = std::move(from.defs);
+}
+
+// The same of a function that nobody reads any more.
+void take_tables(Function& f, Function& from) {
+  take_room(f.insts, from.insts, SpareBuild::kMostBytes);
+  take_room(f.blocks, from.blocks, SpareBuild::kMostBytes);
+  take_room(f.values, from.values, SpareBuild::kMostBytes);
+  take_room(f.edges, from.edges, SpareBuild::kMostBytes);
+  take_room(f.pool, from.pool, SpareBuild::kMostBytes);
+  take_room(f.layout, from.layout, SpareBuild::kMostBytes);
 }
 
 }  // namespace
@@ -77,13 +58,13 @@ FunctionBuilder SpareBuild::begin(const Signature& signature, std::string_view n
     function = take_last(functions_);
   }
   if (builder == nullptr) builder = std::make_unique<BuilderAccess::Impl>();
-  builder->take_room(function);
+  take_tables(builder->f, function);
   return BuilderAccess::begin(std::move(builder), signature, name);
 }
 
 void SpareBuild::keep(FunctionBuilder& b) {
   auto empty = std::make_unique<BuilderAccess::Impl>();
-  empty->take_room(BuilderAccess::impl(b));
+  take_tables(*empty, BuilderAccess::impl(b));
   const Held lock(mutex_);
   if (builders_.size() < kMost) builders_.push_back(std::move(empty));
 }
@@ -93,5 +74,4 @@ void SpareBuild::keep(Function f) {
   if (functions_.size() < kMost) functions_.push_back(std::move(f));
 }
 
-}  // namespace jit
-}  // namespace uptier
+}  // namespace uptier::jit

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "uptier/thread_safety.h"
 
 namespace uptier::jit {

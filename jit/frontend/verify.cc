@@ -5,6 +5,7 @@
 #include "jit/frontend/number_sites.h"
 #include "jit/frontend/plain_form.h"
 #include "jit/frontend/verify_impl.h"
+#include "jit/ir/frame_memory.h"
 
 namespace uptier::jit {
 
@@ -313,7 +314,7 @@ void Verifier::check_guards(Block b) {
   }
 }
 
-// Whether check_numbers() has nothing to say, in one walk but where hosts have probes of their own.
+// Returns whether check_numbers() has nothing to say, in one walk but where hosts have probes of their own.
 bool Verifier::numbers_fit() const {
   SiteId block = 0, call = static_cast<SiteId>(f_.layout.size());
   uint32_t loop = 0, host_probes = 0;

@@ -11,7 +11,7 @@
 //               and no side effect between
 //
 // Safe on any contents of a Function, however broken. Thread: any. Cost: linear in the function,
-// but for the dominators (see dominators.h).
+// except the dominators (see dominators.h).
 #pragma once
 
 #include <string>

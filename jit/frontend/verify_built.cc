@@ -42,7 +42,7 @@ bool Verifier::host_did_right() {
   return problems_.empty();
 }
 
-// Whether the block has an end, and so have those that it leads to.
+// Returns whether the block has an end, and so have those that it leads to.
 bool Verifier::is_filled(Block b) const {
   if (!is_terminated(f_, b)) return false;
   return std::ranges::all_of(f_.successors(b),

@@ -16,7 +16,7 @@ class Verifier {
   Verifier(const Function& f, Stage stage, size_t limit) : f_(f), stage_(stage), limit_(limit) {}
 
   std::vector<std::string> run();
-  // Whether nothing is wrong with what a builder made (verify_built.cc). Instead of run().
+  // Returns whether nothing is wrong with what a builder made (verify_built.cc). Instead of run().
   bool host_did_right();
 
  private:

@@ -3,10 +3,10 @@
 #include <array>
 
 #include "jit/frontend/add_fuel.h"
-#include "jit/frontend/select_probes.h"
 #include "jit/frontend/verify_impl.h"
 #include "jit/ir/names.h"
 #include "jit/ir/semantics.h"
+#include "jit/ir/turns.h"
 
 namespace uptier::jit {
 namespace {
@@ -33,7 +33,7 @@ uint8_t bulk_flags(const Function& f, const Inst& call) {
 
 }  // namespace
 
-// Whether an instruction is of a common kind, and right in every way. Most are.
+// Returns whether an instruction is of a common kind, and right in every way. Most are.
 bool Verifier::is_plain(const Inst& i) const {
   if (i.site != 0 || i.body > f_.inlined.size()) return false;
   Shape shape = info(i.op).shape;
@@ -85,7 +85,7 @@ bool Verifier::is_plain_branch(const Inst& i, Shape shape) const {
   return (args.empty() || f_.type_of(args[0]) == Type::kI32) && edges_fit(i);
 }
 
-// Whether each edge passes what the parameters of its block take.
+// Returns whether each edge passes what the parameters of its block take.
 bool Verifier::edges_fit(const Inst& i) const {
   for (const Edge& e : f_.edges_of(i)) {
     if (!fits(e)) return false;

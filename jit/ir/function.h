@@ -103,7 +103,7 @@ struct InlinedBody {
 // One frame that an exit leaves for. Its values are operands of the guard, in this order.
 struct DeoptFrame {
   uint32_t body = 0;           // whose frame: 0 the function's own
-  uint32_t point = 0;          // where its baseline code goes on, see deopt_points.h
+  uint32_t point = 0;          // where its baseline code goes on, see analysis/deopt_targets.h
   uint32_t pc = 0;             // the host's, of a frame that goes to its interpreter
   std::vector<int32_t> slots;  // where each value goes: displacements from the frame's rbp
   uint32_t host_slots = 0;     // then so many values, of the host's slots in order
@@ -111,7 +111,7 @@ struct DeoptFrame {
 
 // What a guard leaves behind when it fails: frames, the innermost first.
 struct Deopt {
-  uint32_t exit = 0;      // its number, see deopt_points.h
+  uint32_t exit = 0;      // its number, see analysis/deopt_targets.h
   bool at_block = false;  // left at a block's start, without a frame_state
   bool in_loop = false;   // of the function as it was built
   bool stressed = false;  // asks the runtime whether to fail although it holds
@@ -119,7 +119,7 @@ struct Deopt {
   LoopId polls = {};      // the header that asks by it whether to leave although it holds; or none
   std::vector<DeoptFrame> frames;
 
-  // Whether it may be left although its condition holds.
+  // Returns whether it may be left although its condition holds.
   bool asks() const { return stressed || polls.valid(); }
 };
 
@@ -138,7 +138,7 @@ class Function {
   std::vector<Block> layout;
   std::vector<InlinedBody> inlined;  // parents come before what is inlined into them
   // By a guard's imm - 1. Filled by the optimizing compiler: such a guard has the values of its
-  // frames as operands behind the condition.
+  // frames as operands after the condition.
   std::vector<Deopt> deopts;
   uint32_t loop_count = 0;   // loop ids are 0..loop_count-1
   uint32_t site_count = 0;   // site ids are 1..site_count
@@ -192,7 +192,7 @@ inline uint32_t probe_tag(const Inst& probe) { return static_cast<uint32_t>(prob
 inline bool is_block_probe(const Inst& i) {
   return i.op == Opcode::kProbe && probe_kind(i) == ProbeKind::kBlock;
 }
-// Whether one number is what the probe has come to: a counter, a hit or a gauge.
+// Returns whether one number is what the probe has come to: a counter, a hit or a gauge.
 inline bool counts_up(const Inst& probe) {
   ProbeKind kind = probe_kind(probe);
   bool is = kind == ProbeKind::kCounter || kind == ProbeKind::kHit || kind == ProbeKind::kGauge;

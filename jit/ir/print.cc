@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "jit/frontend/add_fuel.h"
-#include "jit/frontend/select_probes.h"
+#include "jit/ir/fuel_flag.h"
+#include "jit/ir/turns.h"
 #include "jit/ir/names.h"
 
 namespace uptier::jit {

@@ -1,4 +1,7 @@
-// MachineFunction: x86-64 instructions over virtual registers, between lowering and emission.
+// MachineFunction: instructions of the target over virtual registers, between lowering and emission.
+//
+// Nothing here knows which machine it is. The target defines the four enums below, sets and reads the
+// fields of MInst that they go with, and implements the functions at the end of this header.
 //
 //   - still SSA: every virtual register (vreg) has one definition, an operand or a block parameter
 //   - three addresses: `d = a op b`; emission copies a to d where the machine has two. A use that
@@ -12,17 +15,18 @@
 // from an early use only ends at 2n + 1 (exclusive) and may share its register with the result.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "jit/ir/function.h"
-#include "jit/machine/registers.h"
+#include "jit/target/registers.h"
 #include "uptier/ids.h"
 #include "uptier/opcodes.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 
 using Vreg = Id<struct VregTag>;
 
@@ -69,102 +73,21 @@ struct Operand {
   Policy policy = Policy::kReg;
 };
 
-// The condition codes of x86, in their encoding; `^ 1` is the opposite. The two last are float
-// equality, which takes two flags: equal and ordered, and its opposite.
-enum class Cond : uint8_t {
-  kO,
-  kNO,
-  kB,
-  kAE,
-  kE,
-  kNE,
-  kBE,
-  kA,
-  kS,
-  kNS,
-  kP,
-  kNP,
-  kL,
-  kGE,
-  kLE,
-  kG,
-  kFloatE,
-  kFloatNE,
-};
-constexpr Cond opposite(Cond c) { return static_cast<Cond>(static_cast<uint8_t>(c) ^ 1); }
-
-// How a kLeave comes to leave.
-enum class Leaving : uint8_t {
-  kAlways,  // the code has come to its end
-  kAsked,   // asks the runtime each time, and may come back
-  kPolled,  // asks when the code's poll word is not 0, and may come back
-};
-
-enum class MOp : uint8_t {
-  kLabel,        // the start of a block; defines its parameters
-  kEntry,        // the function's parameters, kFixed definitions
-  kLoadFrame,    // d = [rbp + disp]: a stack parameter, or a slot of the baseline frame
-  kMov,          // d = a
-  kConst,        // d = imm
-  kFConst,       // d = imm, float bits
-  kAlu,          // d = a op b                      sub: AluOp
-  kAluTrap,      // the same; traps on signed overflow
-  kAluOverflow,  // d = whether a op b overflows
-  kMulImm,       // d = a * imm                     a may be memory
-  kNeg,
-  kNot,
-  kShiftImm,  // d = a op imm                    sub: ShiftOp
-  kShiftVar,  // d = a op b
-  kLea,       // d = address
-  kBits,      // d = clz/ctz/popcnt a            sub: Opcode
-  kExtend,    // d = extended a                  sub: Extension
-  kLoad,      // d = memory                      sub: Extension; width: of the access
-  kFLoad,
-  kStore,  // memory = a, or imm              width: of the access
-  kFStore,
-  kAluStore,  // memory = memory op a, or imm    sub: AluOp
-  kDiv,       // d = a div/rem b                 sub: Opcode
-  kMulHigh,   // d = the upper half of a * b     sub: Opcode
-  kFAlu,      // d = a op b                      sub: Opcode
-  kFUnary,    // d = op a                        sub: Opcode
-  kFSign,     // abs, neg, copysign              sub: Opcode
-  kConvert,   // d = op a                        sub: Opcode, types: from, to
-  kSet,       // d = condition                   test fields
-  kSelect,    // d = condition ? x : y           test fields
-  kTrapIf,    // test fields, trap                     d = what overflows, if anything needs it
-  kBranch,    // test fields; edges: taken, not taken
-  kJump,
-  kSwitch,  // on a
-  kReturn,
-  kTrap,
-  kCall,
-  kCallIndirect,
-  kCallHost,
-  kLeave,     // leaves by its exit                  sub: Leaving
-  kLoadSlab,  // d = the slab of the calling thread
-  kBulk,      // rep stos or movs: rdi, rsi or rax, rcx  sub: Opcode
-  kObserve,  // slab a, 64-bit value b: sub: ProbeKind; imm: place; disp: shape or tag; loc   as kCount
-  kCount,  // increment of the word imm of slab a      destroys the flags, r11
-};
-
-enum class AluOp : uint8_t { kAdd, kOr, kAnd, kSub, kXor, kMul };
-enum class ShiftOp : uint8_t { kShl, kShr, kSar, kRol, kRor };
-enum class Extension : uint8_t { kNone, kZero8, kZero16, kZero32, kSign8, kSign16, kSign32 };
-// What sets the flags of kSet, kSelect, kTrapIf and kBranch; the last three compute in r11.
-enum class Test : uint8_t { kCmp, kTest, kUcomis, kAdd, kSub, kMul };
-
-// Where the second source is; `a` is the first. kM..: the first source is memory.
-enum class Form : uint8_t { kRR, kRI, kRM, kMR, kMI, kM, kRC };  // kRC: a constant of the pool, imm
+// What the target says of its instructions. The register allocator only stores these.
+enum class MOp : uint8_t;   // 0 is the label that starts a block
+enum class Cond : uint8_t;  // a condition of a branch, a selection, a trap
+enum class Test : uint8_t;  // what sets the flags
+enum class Form : uint8_t;  // where the sources are
 
 inline constexpr uint8_t kNoOperand = 0xFF;
 
 struct MInst {
-  MOp op = MOp::kLabel;
+  MOp op{};
   uint8_t sub = 0;
   uint8_t width = 8;  // bytes of the operation
-  Form form = Form::kRR;
-  Cond cond = Cond::kE;
-  Test test = Test::kCmp;
+  Form form{};
+  Cond cond{};
+  Test test{};
   uint8_t scale = 0;                // log2
   TrapCode trap = TrapCode::kNone;  // of the memory access, the division, the test
   // Operands, by place in the list; kNoOperand when there is none.
@@ -272,10 +195,28 @@ struct MachineFunction {
     return {block_params.data() + b.params_at, b.params};
   }
   const MInst& terminator(const MBlock& b) const { return insts[b.end - 1]; }
-  RegClass class_of(Vreg v) const { return x64::class_of(vregs[v.index()].type); }
+  RegClass class_of(Vreg v) const { return machine::class_of(vregs[v.index()].type); }
 };
 
-// Returns what the instruction destroys besides its definitions.
+// ---- What the target implements (x64/describe.cc) ----
+
+// Returns the registers that the instruction destroys, besides those it defines.
 RegMask clobbers(const MInst& i);
 
-}  // namespace uptier::jit::x64
+// A source that had better share the register of the result: an operand's place in the list.
+struct SharedWith {
+  uint8_t operand = kNoOperand;
+  float weight = 0;  // 1: saves a copy
+};
+// Returns the sources of an instruction with a result that its code overwrites, if it can.
+std::array<SharedWith, 2> shares_register(const MachineFunction& m, const MInst& i);
+
+// Returns whether the instruction needs the frame: calls, exits, whatever reads or writes relative to the
+// frame pointer. See regalloc/frame_plan.h.
+bool needs_frame(const MInst& i);
+
+// What a block ends with.
+bool is_return(const MInst& i);
+bool is_jump(const MInst& i);  // to one place, with arguments
+
+}  // namespace uptier::jit::machine

@@ -1,5 +1,4 @@
-// Calls of the host's that copy or fill (kCallCopies, kCallFills): which of them are short enough to
-// be done without the call.
+// Which host calls that copy or fill (kCallCopies, kCallFills) are short enough to be done inline.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// A stack machine computes operands before the call that comes between them and their use, and each
-// of them then needs a callee-saved register or a slot. An operation on one value costs nothing to
-// delay: either its operand lives across the call or its result does.
+// Code sinking. Code from a stack machine computes an operand before a call that stands between the
+// operand and its use. Each such value needs a callee-saved register or a slot across the call. Moving an
+// operation on one value past the call costs nothing: one of operand and result lives across it anyway.
 #include <algorithm>
 
 #include "jit/opt/passes.h"
@@ -106,6 +106,6 @@ class Sinker {
 
 }  // namespace
 
-void sink_past_calls(Function& f) { Sinker(f).run(); }
+void code_sinking(Function& f) { Sinker(f).run(); }
 
 }  // namespace uptier::jit

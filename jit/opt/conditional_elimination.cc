@@ -1,13 +1,14 @@
-// A condition that was decided on every way to a place is not asked again there:
+// Conditional elimination. A condition is not tested again where it is already known:
 //
-//   behind guard c                  c holds
-//   behind trap_if c                c does not
-//   on the ways of branch c         it does, or does not
-//   where ways join                 what each of them says of what it passes to a parameter: at the
-//                                   top of a loop, what its test says at the entrance and below
+//   after guard c               c holds
+//   after trap_if c             c does not hold
+//   on the two ways of branch c it holds, or does not
+//   where ways join             what each way knows of the value that it passes to a parameter. At the
+//                               top of a loop: what the loop's test says at the entrance and at the end
+//                               of a round
 //
-// A condition is a comparison of two values, by what is compared, not by who did it; its opposite,
-// and eqz of it, are known with it. Anything else is a condition by its value.
+// A comparison is known by the two values that it compares, not by the instruction that did it. With it
+// its opposite is known, and eqz of both. Any other condition is known by its value.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -148,13 +149,13 @@ bool has(const Function& f, Opcode op) {
 
 }  // namespace
 
-void settle_conditions(Function& f) {
+void conditional_elimination(Function& f) {
   if (!has(f, Opcode::kGuard) && !has(f, Opcode::kTrapIf)) return;
-  // Guards on what was loaded: forward_memory has just made loads one value.
-  if (has(f, Opcode::kGuard)) merge_common(f);
+  // Guards on what was loaded: store_to_load_forwarding has just made loads one value.
+  if (has(f, Opcode::kGuard)) gvn(f);
   ConditionSettler s(f);
   s.run();
-  if (s.changed()) fold_branches(f);
+  if (s.changed()) simplify_cfg(f);
 }
 
 }  // namespace uptier::jit

@@ -1,26 +1,26 @@
-// A constant of 64 bits that a loop of one block stores waits in a register:
+// Constant hoisting. A loop of one block that stores a 64-bit constant keeps it in a register:
 //
 //     loop(i):                               t = bitcast.i64 (const.f64 k)
 //       store k, base[i]                ->   loop(i):
 //       ...                                    store t, base[i]
 //
-// Constants are no values of the machine's code: each use makes its own (x64/lower.h). Where that is an
-// immediate or an operand in memory it takes nothing. But a store takes 32 bits, so another instruction of
-// ten bytes goes ahead of it, in each round. A bitcast of the same bits is what the code generator does
-// not see through; nothing that would may run behind this pass.
+// The code generator makes constants again at each use (x64/lower.h). As an immediate or a memory operand
+// a constant is free. But a store takes 32 bits only, so a 64-bit constant costs an instruction of ten
+// bytes in each round. The code generator does not look through the bitcast; no pass that would may run
+// after this one.
 //
-// It is done for as many constants, the most stored ones first, as leave registers over. What does not
-// get one after all is read from the frame, which is no longer than making it again.
+// The pass takes the constants that are stored most often, as many as leave registers free. A constant
+// that gets no register after all is read from the frame, which takes no longer than making it again.
 #include <algorithm>
 
-#include "jit/opt/loop_entry.h"
+#include "jit/opt/loop_preheader.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
 namespace {
 
-constexpr size_t kMostLive = 9;     // integers, as in reduce_strength
-constexpr size_t kMostInsts = 200;  // of the loop
+constexpr size_t kMostLiveIntegers = 9;  // integers, as in strength_reduction
+constexpr size_t kMostLoopInsts = 200;   // of the loop
 
 class ConstantKeeper {
  public:
@@ -43,7 +43,7 @@ class ConstantKeeper {
   bool is_loop(Block b) const {
     auto edges = f_.successors(b);
     bool turns = edges.size() == 2 && (edges[0].to == b) != (edges[1].to == b);
-    return turns && f_.block(b).insts.size() <= kMostInsts;
+    return turns && f_.block(b).insts.size() <= kMostLoopInsts;
   }
 
   void keep(Block b) {
@@ -51,10 +51,10 @@ class ConstantKeeper {
     if (all.empty()) return;
     std::ranges::stable_sort(all, std::greater<>{}, [](const Stored& s) { return s.by.size(); });
     size_t live = live_in(b);
-    all.resize(std::min(all.size(), kMostLive - std::min(live, kMostLive)));
+    all.resize(std::min(all.size(), kMostLiveIntegers - std::min(live, kMostLiveIntegers)));
     if (all.empty()) return;
     Predecessors preds(f_);
-    LoopEntry e(f_, b, preds[b.index()]);
+    LoopPreheader e(f_, b, preds[b.index()]);
     for (const Stored& s : all) {
       Value k = e.emit(Opcode::kBitcast, Type::kI64, {e.constant(Type::kF64, s.bits)});
       for (InstId id : s.by) store(id, k);
@@ -116,6 +116,6 @@ class ConstantKeeper {
 
 }  // namespace
 
-void keep_constants(Function& f) { ConstantKeeper(f).run(); }
+void constant_hoisting(Function& f) { ConstantKeeper(f).run(); }
 
 }  // namespace uptier::jit

@@ -1,9 +1,9 @@
-// copy_loop: the first iterations of a loop, written out in front of it.
+// copy_loop: writes out the first rounds of a loop in front of it.
 //
 //     outside -> c1 -> c2 -> loop
 //
-// Copies keep every test and every exit, so nothing needs to be known of how often the loop goes
-// round; they keep the probes, so counts still sum up. What the loop defines has several
+// Copies keep every test and every exit, so nothing needs to be known about how often the loop goes
+// round. They keep the probes, so counts still add up. Values that the loop defines have several
 // definitions afterwards, which repair_ssa joins.
 #pragma once
 

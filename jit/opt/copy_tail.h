@@ -1,10 +1,10 @@
-// copy_tail: the end of a block, done once more where it is jumped to from.
+// copy_tail: copies the target of a jump to the place of the jump.
 //
 //     b: ... jump t(x)            b: ... t's instructions, with x for p; t's terminator
 //     t(p): ...; branch ...   ->  t(p): ...; branch ...
 //
-// Copies keep the probes of the block, so counts still sum up. What the block defines has several
-// definitions afterwards: `redefined` says which, for repair_ssa.
+// Copies keep the probes of the block, so counts still add up. Values that the block defines have several
+// definitions afterwards: `redefined` lists them for repair_ssa.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace uptier::jit {
 
-// Whether a block has nothing in it that there may only be one of, such as calls, and at most
+// Returns whether a block has nothing in it that there may only be one of, such as calls, and at most
 // `most` instructions; probes and constants do not count.
 bool may_copy_tail(const Function& f, Block b, uint32_t most);
 

@@ -80,6 +80,6 @@ class DeadRemover {
 
 }  // namespace
 
-void remove_dead(Function& f) { DeadRemover(f).run(); }
+void dce(Function& f) { DeadRemover(f).run(); }
 
 }  // namespace uptier::jit

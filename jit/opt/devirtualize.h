@@ -1,13 +1,13 @@
-// devirtualize: asks an indirect call whether it goes where it usually goes, and calls directly.
+// devirtualize: tests whether an indirect call goes to its usual target, and calls that directly.
 //
 //     b: ... call_indirect t(x) ...      b:     ... branch t == entry of m, direct, other
 //                                  ->    direct: v1 = call m(x); jump rest(v1)
 //                                        other:  v2 = call_indirect t(x); jump rest(v2)
 //                                        rest(v: the result): ...
 //
-// With several targets `other` asks for the next. Where the first argument is guessed as well, a block
-// between b and direct asks for that: what is predicted costs less as a branch than as an operand. A wrong guess costs a comparison: the indirect
-// call is still there, and so are the checks that the host put before it.
+// With several targets, `other` tests for the next one. Where the value of the first argument is guessed
+// as well, a block between b and direct tests it: a predicted branch costs less than an operand. A wrong
+// guess costs a comparison. The indirect call stays, and so do the checks that the host put before it.
 #pragma once
 
 #include <span>
@@ -28,7 +28,7 @@ struct Guess {
 struct Devirtualized {
   std::vector<Block> direct;  // by guess: the block of the direct call
   Block other;                // of the call that stays indirect
-  Block rest;                 // what came behind the call
+  Block rest;                 // what came after the call
 };
 
 // Replaces instruction `position` of block `b`, a call_indirect with the signature of the targets.

@@ -1,5 +1,5 @@
-// For a divisor d and N-bit x: floor(x / d) = floor(x * m / 2^(N + s)) for a multiplier m of at
-// most N + 1 bits. Products of i32 are taken in i64; those of i64 by mul_high.
+// For a divisor d and an N-bit x: floor(x / d) = floor(x * m / 2^(N + s)), with a multiplier m of at most
+// N + 1 bits. Products of i32 are computed in i64, those of i64 by mul_high.
 #include <bit>
 
 #include "jit/analysis/dominators.h"
@@ -155,6 +155,6 @@ class DivisionReducer {
 
 }  // namespace
 
-void reduce_divisions(Function& f) { DivisionReducer(f).run(); }
+void division_by_constants(Function& f) { DivisionReducer(f).run(); }
 
 }  // namespace uptier::jit

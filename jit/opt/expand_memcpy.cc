@@ -1,4 +1,4 @@
-// A call that copies or fills few bytes is done by loads and stores:
+// Calls that copy or fill a few bytes become loads and stores:
 //
 //     r = call_host copy(c, base, to, from, 11) copies   ->   x = load.i64 base[from] traps
 //                                                             y = load.i64 base[from]+3 traps
@@ -6,10 +6,10 @@
 //                                                             store.i64 x, base[to] traps
 //                                                             r = 0
 //
-// All is loaded before anything is stored, so ranges may overlap; words of one range overlap as
-// well, where its length is no power of two. What is last in memory is stored first: if any byte of
-// the range is none that may be accessed, that one is not, and the store that faults has stored
-// nothing. A length of 0 is left to the call, which asks whether the places are in range.
+// All loads come before all stores, so source and target may overlap. Words of one range overlap where
+// the length is no power of two. The highest word is stored first: if a byte of the range must not be
+// accessed, that store faults before anything has been stored. A length of 0 stays a call, because the
+// call checks whether the addresses are in range.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -120,7 +120,7 @@ class BulkExpander {
 
 }  // namespace
 
-void expand_bulk(Function& f) {
+void expand_memcpy(Function& f) {
   if (has_bulk_calls(f)) BulkExpander(f).run();
 }
 

@@ -1,14 +1,14 @@
-// A sum of an i32 index and a constant becomes a part of the address where it is known not to wrap
-// around, because the index has been there already:
+// The sum of an i32 index and a constant becomes part of the address where an earlier access proves that
+// the sum does not wrap around:
 //
 //     load.i32 base[p] traps fenced           p < 2^32 - kFenceBytes: it did not fault
 //     i = add p, 8
 //     load.i32 base[i]+4                 ->   load.i32 base[p]+12
 //
-// The fence promises that what lies in the last kFenceBytes below base + 2^32 faults, so behind an
-// access without an offset its index is below that, and sums of it with up to kFenceBytes do not
-// wrap. Where the index itself is p - d and d at most kFenceBytes, it has not wrapped around either,
-// and p is d above it. What is known of a value holds wherever the access dominates.
+// The fence promises that accesses to the last kFenceBytes below base + 2^32 fault. So after an access
+// without an offset its index is below that, and adding up to kFenceBytes to the index does not wrap.
+// Where the index itself is p - d, with d at most kFenceBytes, it has not wrapped either, and p is larger
+// by d. A fact about a value holds wherever the access dominates.
 #include <algorithm>
 
 #include "jit/analysis/dominators.h"
@@ -46,7 +46,7 @@ class OffsetFolder {
 
   Value index(const Inst& i) const { return f_.args(i)[i.args.size - 1]; }
 
-  // Whether any access has a sum that could be folded.
+  // Returns whether any access has a sum that could be folded.
   bool is_worth_it() const {
     return std::ranges::any_of(f_.layout, [&](Block b) {
       return std::ranges::any_of(f_.block(b).insts, [&](InstId id) {

@@ -1,22 +1,23 @@
-// With, for a loop without calls,
-//   size     its instructions; constants, probes and jumps not
+// Full unrolling and peeling. For a loop without calls:
+//
+//   size     its instructions, without constants, probes and jumps
 //   trips    how often it goes round, by its constants
-//   rounds   the same on average, as the profile says
+//   rounds   how often it goes round on average, by the profile
 //
-// unroll_loops, before tests go to the bottom of loops:
+// full_unroll runs before loop rotation:
 //
-//   trips <= 8, size * trips <= 200   written out whole: its tests are decided, and what it moves
-//                                     through memory is forwarded. Inner loops go first: what was
-//                                     written out may settle the loop around it
+//   trips <= 8, size * trips <= 200   the whole loop is written out. Its tests become constant, and
+//                                     what it passes through memory is forwarded. Inner loops come
+//                                     first: writing one out may make the loop around it constant
 //
-// peel_loops, after it, of inner loops:
+// peel_loops runs after it, on inner loops:
 //
-//   rounds <= 2.5, size <= 60         the first 1 or 2 rounds stand in front of the loop, which is
-//                                     rarely reached then
-//   size <= 60, and every round       the first round stands in front: it loads and asks for all
-//   loads or asks the same            (forward_memory and settle_conditions see to that)
+//   rounds <= 2.5, size <= 60         the first 1 or 2 rounds are copied in front of the loop, which
+//                                     is rarely reached then
+//   size <= 60, and every round       the first round is copied in front: it loads and checks for all
+//   loads or checks the same          rounds (store_to_load_forwarding, conditional_elimination)
 //
-// Loops that a profile knows to be rare are left alone. A function grows by kMostGrowth at most.
+// Loops that are rare by the profile stay as they are. A function grows by kMostUnrollGrowth at most.
 #include <algorithm>
 
 #include "jit/analysis/memory_place.h"
@@ -31,16 +32,15 @@ constexpr uint32_t kMostTrips = 8;
 constexpr uint32_t kMostWhole = 200;
 constexpr uint32_t kMostPeeled = 60;
 constexpr float kFewRounds = 2.5f;
-constexpr float kLeastSeen = 32;         // executions of a loop's header that were observed
-constexpr float kHotShare = 1.0f / 200;  // of the most frequent block
-constexpr uint32_t kMostRounds = 3;      // of the pass
-constexpr size_t kMostGrowth = 2'000;    // instructions added to a function
+constexpr float kHotHeaderShare = 1.0f / 200;  // of the most frequent block
+constexpr uint32_t kMostPassRounds = 3;        // of the pass
+constexpr size_t kMostUnrollGrowth = 2'000;    // instructions added to a function
 
 class LoopUnroller {
  public:
   // `whole`: writes out all of a loop; else its first rounds.
   LoopUnroller(Function& f, const BlockCounts& counts, bool whole)
-      : f_(f), counts_(counts), whole_(whole), most_insts_(f.insts.size() + kMostGrowth) {}
+      : f_(f), counts_(counts), whole_(whole), most_insts_(f.insts.size() + kMostUnrollGrowth) {}
 
   bool round() {
     if (!goes_back()) return false;
@@ -58,16 +58,16 @@ class LoopUnroller {
     }
     if (redefined.empty()) return false;
     repair_ssa(f_, redefined);
-    prune_params(f_);
-    propagate_constants(f_);
+    remove_redundant_phis(f_);
+    sccp(f_);
     simplify_arithmetic(f_);
-    fold_branches(f_);
-    prune_params(f_);
+    simplify_cfg(f_);
+    remove_redundant_phis(f_);
     return true;
   }
 
  private:
-  // Whether there can be a loop, quickly.
+  // Returns whether there can be a loop, quickly.
   bool goes_back() const {
     std::vector<uint32_t> position = layout_positions(f_);
     return std::any_of(f_.layout.begin(), f_.layout.end(), [&](Block b) {
@@ -112,7 +112,7 @@ class LoopUnroller {
     if (counts_.empty()) return false;
     const Inst* probe = first_block_probe(f_, header);
     float one = probe != nullptr ? counts_.sample(*probe) : 0;
-    return std::max(count_of(header), one) < kHotShare * top_;
+    return std::max(count_of(header), one) < kHotHeaderShare * top_;
   }
 
   bool is_inner(uint32_t l) const {
@@ -148,7 +148,7 @@ class LoopUnroller {
     });
   }
 
-  // Whether each round loads from the same place, which no round writes to, or has a guard or trap
+  // Returns whether each round loads from the same place, which no round writes to, or has a guard or trap
   // on the same condition.
   bool repeats_itself(uint32_t l) const {
     Writes writes;
@@ -190,9 +190,9 @@ class LoopUnroller {
 
 }  // namespace
 
-void unroll_loops(Function& f, const BlockCounts& counts) {
+void full_unroll(Function& f, const BlockCounts& counts) {
   LoopUnroller u(f, counts, true);
-  for (uint32_t n = 0; n < kMostRounds && u.round(); ++n) {}
+  for (uint32_t n = 0; n < kMostPassRounds && u.round(); ++n) {}
 }
 
 void peel_loops(Function& f, const BlockCounts& counts) { LoopUnroller(f, counts, false).round(); }

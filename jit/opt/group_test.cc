@@ -66,7 +66,7 @@ void GroupTest::find_bounds(std::span<const Block> blocks) {
   }
 }
 
-// Whether it is more than a sum to the instruction what the variable is as an unsigned number.
+// Returns whether it is more than a sum to the instruction what the variable is as an unsigned number.
 bool GroupTest::extends_variable(const Inst& i) const {
   Shape s = info(i.op).shape;
   bool access = s == Shape::kLoad || s == Shape::kStore;
@@ -126,27 +126,27 @@ uint64_t GroupTest::greatest() const { return clip(type_, ~uint64_t{0}) >> (sign
 
 uint64_t GroupTest::least() const { return signed_ ? greatest() + 1 : 0; }
 
-void GroupTest::also(LoopEntry& e, Value condition) {
+void GroupTest::also(LoopPreheader& e, Value condition) {
   enters_ = enters_.valid() ? e.emit(Opcode::kAnd, Type::kI32, {enters_, condition}) : condition;
 }
 
-Value GroupTest::value(LoopEntry& e, Value v) const {
+Value GroupTest::value(LoopPreheader& e, Value v) const {
   if (!v.valid()) return e.constant(type_, 0);
   return loops_.contains(loop_, f_.value(v).block) ? e.constant(type_, *constant_of(f_, v)) : v;
 }
 
-Value GroupTest::lower(LoopEntry& e, Value a, Value b) const {
+Value GroupTest::lower(LoopPreheader& e, Value a, Value b) const {
   Value below = e.emit(op_, type_, {a, b});
   return e.emit(Opcode::kSelect, type_, {below, a, b});
 }
 
 // The least value from which a step overflows.
-Value GroupTest::overflow_bound(LoopEntry& e, Value step) const {
+Value GroupTest::overflow_bound(LoopPreheader& e, Value step) const {
   return e.emit(Opcode::kSub, type_, {e.constant(type_, greatest() + 1), step});
 }
 
 // Returns what the variable is to be below.
-Value GroupTest::emit_bound(LoopEntry& e, const Bound& b) {
+Value GroupTest::emit_bound(LoopPreheader& e, const Bound& b) {
   bool by_constant = b.plus != 0 || counted_.constant_step;
   if (!b.length.valid()) {
     return overflow_bound(e, by_constant ? e.constant(type_, b.plus) : value(e, counted_.step));
@@ -157,7 +157,7 @@ Value GroupTest::emit_bound(LoopEntry& e, const Bound& b) {
   return e.emit(Opcode::kSub, type_, {length, e.constant(type_, b.plus)});
 }
 
-void GroupTest::emit_limit(LoopEntry& e) {
+void GroupTest::emit_limit(LoopPreheader& e) {
   using enum Opcode;
   Value n = value(e, counted_.limit), step = value(e, counted_.step);
   // Where this wraps around, it is too near to the end below.
@@ -183,7 +183,7 @@ void GroupTest::emit_limit(LoopEntry& e) {
   limit_ = e.emit(kSub, type_, {n, distance});
 }
 
-Value GroupTest::emit_enters(LoopEntry& e, Value first) {
+Value GroupTest::emit_enters(LoopPreheader& e, Value first) {
   if (from_zero_) also(e, e.emit(Opcode::kGeS, type_, {first, e.constant(type_, 0)}));
   also(e, e.emit(op_, type_, {first, limit_}));
   return enters_;

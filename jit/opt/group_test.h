@@ -1,19 +1,18 @@
-// GroupTest: one question in front of some rounds of a counted loop that answers what each of them
-// would ask.
+// GroupTest: one test before a group of rounds of a counted loop, in place of the tests in each round.
 //
 //     i, i + s, ... i + (rounds - 1) s  all below n, len and what may overflow
 //       if  i < min(n, len, ...) - (rounds - 1) s      computed once, in front of the loop
 //
-// What each round asks is the test of the loop itself, and guards and traps that compare the
-// variable with what does not change, or ask whether its next value overflows. They need not be
-// passed in each round: they would hold.
+// Each round tests the condition of the loop itself. It may have guards and traps that compare the
+// variable with a value that does not change, or check whether its next value overflows. They need not be
+// executed in each round: after the group's test they would pass.
 //
-//   up, lt_s le_s       guards are answered as well; i >= 0 is asked in front where they need it
-//   up, lt_u le_u ne    so is what compares as unsigned numbers
+//   up, lt_s le_s       guards are answered as well; i >= 0 is tested in front where they need it
+//   up, lt_u le_u ne    so are unsigned comparisons
 //   down, gt_s ...      the test of the loop alone
 //
-// A limit that would wrap around, a step that is not positive where it is no constant, and a walk
-// that would miss its limit (ne) are asked for in front; then the loop is not entered in groups.
+// Three things are tested in front: a limit that would wrap around, a step that is not positive (if it is
+// no constant), and a walk that would miss its limit (ne). If a test fails, no group runs.
 //
 //   Thread: none of its own. Cost: the size of the loop.
 #pragma once
@@ -22,7 +21,7 @@
 #include <vector>
 
 #include "jit/analysis/counted_loop.h"
-#include "jit/opt/loop_entry.h"
+#include "jit/opt/loop_preheader.h"
 
 namespace uptier::jit {
 
@@ -32,20 +31,20 @@ class GroupTest {
   GroupTest(const Function& f, const LoopNest& n, uint32_t loop, std::span<const Block> blocks,
             const CountedLoop& counted, uint64_t rounds);
 
-  // Whether there is such a question.
+  // Returns whether there is such a question.
   bool exists() const { return exists_; }
   // The guards and traps that it answers, in no order.
   const std::vector<InstId>& answered() const { return answered_; }
-  // Whether i + s, ... of a group neither wrap around nor become negative, so that the sums are
+  // Returns whether i + s, ... of a group neither wrap around nor become negative, so that the sums are
   // those of the values extended with zeros.
   bool sums_extend() const {
     return exists_ && counted_.constant_step && up_ && (from_zero_ || !signed_);
   }
 
   // Computes the limit. Call once, before the others.
-  void emit_limit(LoopEntry& e);
+  void emit_limit(LoopPreheader& e);
   // Returns whether the first group may be entered, from the variable's first value.
-  Value emit_enters(LoopEntry& e, Value first);
+  Value emit_enters(LoopPreheader& e, Value first);
   // The question for what a group begins with: op(variable, limit()).
   Opcode op() const { return op_; }
   Value limit() const { return limit_; }
@@ -67,11 +66,11 @@ class GroupTest {
   std::optional<Bound> bound_of_length(Value x, Value length, bool is_signed) const;
   std::optional<Bound> bound_of_overflow(Value overflows) const;
   std::optional<uint64_t> distance_from_variable(Value v) const;
-  void also(LoopEntry& e, Value condition);
-  Value value(LoopEntry& e, Value v) const;
-  Value lower(LoopEntry& e, Value a, Value b) const;
-  Value emit_bound(LoopEntry& e, const Bound& b);
-  Value overflow_bound(LoopEntry& e, Value step) const;
+  void also(LoopPreheader& e, Value condition);
+  Value value(LoopPreheader& e, Value v) const;
+  Value lower(LoopPreheader& e, Value a, Value b) const;
+  Value emit_bound(LoopPreheader& e, const Bound& b);
+  Value overflow_bound(LoopPreheader& e, Value step) const;
   uint64_t greatest() const;
   uint64_t least() const;
 

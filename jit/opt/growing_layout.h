@@ -1,6 +1,6 @@
-// GrowingLayout: blocks that a pass puts behind others, all written to the layout at once.
+// GrowingLayout: collects blocks that a pass adds after others, and writes them to the layout at once.
 //
-// A list, since an insert into Function::layout goes through half of it.
+// It is a list, because an insertion into Function::layout moves half of it.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ class GrowingLayout {
   // The layout must not change up to write().
   explicit GrowingLayout(Function& f) : f_(f) {}
 
-  // `b` is in the layout or was put behind another; `made` is new. Constant time.
+  // `b` is in the layout or was put after another; `made` is new. Constant time.
   void put_behind(Block b, Block made) {
     next_.resize(f_.blocks.size());
     next_[made.index()] = next_[b.index()];
@@ -36,7 +36,7 @@ class GrowingLayout {
 
  private:
   Function& f_;
-  std::vector<Block> next_;  // by Block::index(): of those that were put behind one, or none
+  std::vector<Block> next_;  // by Block::index(): of those that were put after one, or none
 };
 
 }  // namespace uptier::jit

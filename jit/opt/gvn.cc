@@ -1,6 +1,6 @@
-// One table for the whole function, filled in reverse postorder: an entry is used where its block
-// dominates, and is replaced where it does not. Comparisons merge within a block only, because code
-// is better when each branch computes its own flags.
+// Global value numbering with one hash table, filled in reverse postorder. An entry is used where its
+// block dominates, and replaced where it does not. Comparisons are only merged within a block: code is
+// better when each branch computes its own flags.
 #include <algorithm>
 #include <bit>
 #include <vector>
@@ -106,6 +106,6 @@ class CommonMerger {
 
 }  // namespace
 
-void merge_common(Function& f) { CommonMerger(f).run(); }
+void gvn(Function& f) { CommonMerger(f).run(); }
 
 }  // namespace uptier::jit

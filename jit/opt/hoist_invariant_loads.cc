@@ -1,7 +1,6 @@
-// The flag kMemInvariant promises that the place can be read at any time while the function runs,
-// so nothing but the pointer must be there first. Reading once at the entry gives one long-lived
-// value, which the register allocator may keep or spill; a load in every loop it could not take
-// back.
+// kMemInvariant promises that the place can be read at any time while the function runs, so only the
+// pointer must be known first. Reading once at the entry gives one long-lived value, which the register
+// allocator may keep or spill. It could not undo a load in every loop.
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
@@ -14,7 +13,7 @@ bool can_hoist(const Function& f, const Inst& i) {
 
 }  // namespace
 
-void hoist_invariants(Function& f) {
+void hoist_invariant_loads(Function& f) {
   Block entry = f.entry();
   std::vector<InstId> hoisted;
   for (Block b : f.layout) {

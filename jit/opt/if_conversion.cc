@@ -1,23 +1,22 @@
-// A branch that is measured to go either way, around little work, becomes a selection:
+// If-conversion. A branch that is measured to go either way, around little work, becomes a selection:
 //
 //     b: ... branch c, t, e           b: ... t's and e's instructions
 //     t: x = ...; jump j(x)     ->       v = select c, x, y
 //     e: y = ...; jump j(y)              jump j(v)
 //
-// when both ways are short (ir/short_branches.h) and the branch is seen to be mispredicted. Of its
-// condition the pairs of one execution and the next were counted (ir/branch_probes.h): then it is
-// converted when
+// Both ways must be short (analysis/short_branches.h), and the branch must be mispredicted often. If the
+// turns of its condition were counted (ir/turns.h), it is converted when
 //
-//   misses_of(pairs) * kRounds >= executions
+//   misses_of(turns) * kRoundsPerMiss >= executions
 //
-// Where that was not measured, the way to t has to be taken in 20 to 80 % of at least kLeastSeen
-// executions that were observed: what is taken less often or more is predicted well enough. What is
-// not known stays a branch. The blocks t and e, and their sites, are gone.
+// If they were not, the way to t must be taken in 20 to 80 % of at least kLeastSeen observed executions:
+// outside of that range the branch is predicted well enough. Without counts it stays a branch. The blocks
+// t and e, and their sites, disappear.
 #include <algorithm>
 
 #include "jit/analysis/control_flow.h"
 #include "jit/analysis/short_branches.h"
-#include "jit/frontend/select_probes.h"
+#include "jit/ir/turns.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
@@ -25,9 +24,8 @@ namespace {
 
 using Turns = std::array<uint64_t, kTurnValues>;
 
-constexpr uint64_t kRounds = 8;
-constexpr float kLeastSeen = 32;
-constexpr float kLeastShare = 0.2f;
+constexpr uint64_t kRoundsPerMiss = 8;
+constexpr float kLeastSideShare = 0.2f;
 
 class BranchConverter {
  public:
@@ -39,8 +37,8 @@ class BranchConverter {
     for (Block b : f_.layout) any |= visit(b);
     if (!any) return;
     std::erase_if(f_.layout, [&](Block b) { return gone_[b.index()]; });
-    fold_branches(f_);
-    prune_params(f_);
+    simplify_cfg(f_);
+    remove_redundant_phis(f_);
   }
 
  private:
@@ -56,7 +54,7 @@ class BranchConverter {
     const Inst& branch = f_.terminator(b);
     if (branch.imm == 0) return goes_either_way(b, ways.yes, ways.no);
     Turns n = turns_of(branch);
-    return misses_of(n) * kRounds >= n[0] + n[1] + n[2] + n[3];
+    return misses_of(n) * kRoundsPerMiss >= n[0] + n[1] + n[2] + n[3];
   }
 
   float count_of(Block b) const {
@@ -69,7 +67,7 @@ class BranchConverter {
     float share = whole > 0 ? count_of(yes != b ? yes : no) / whole : 0;
     const Inst* probe = last_block_probe(f_, yes);
     bool known = probe != nullptr && whole >= kLeastSeen * counts_.sample(*probe);
-    return known && share >= kLeastShare && share <= 1 - kLeastShare;
+    return known && share >= kLeastSideShare && share <= 1 - kLeastSideShare;
   }
 
   // `yes` or `no` is `b` itself when that way has no block.
@@ -121,7 +119,7 @@ class BranchConverter {
 
 }  // namespace
 
-void convert_branches(Function& f, const BlockCounts& counts) {
+void if_conversion(Function& f, const BlockCounts& counts) {
   if (!counts.empty()) BranchConverter(f, counts).run();
 }
 

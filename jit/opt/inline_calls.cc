@@ -23,7 +23,7 @@ constexpr uint32_t kTiny = 12;
 constexpr uint32_t kSmallLeaf = 20;
 constexpr uint32_t kMostHot = 120;
 constexpr uint32_t kMostLooping = 40;
-constexpr float kFewRounds = 1.5f;  // of a loop, per entry
+constexpr float kFewLoopRounds = 1.5f;  // of a loop, per entry
 constexpr float kHotShare = 1.0f / 200;
 constexpr uint32_t kDeepest = 6;
 constexpr uint32_t kMostNested = 2;     // of a method inside itself
@@ -69,12 +69,12 @@ std::vector<float> counts_by_shape(const Function& f, const Frequencies& q) {
   return counts;
 }
 
-// Whether a call spends its time in a loop.
+// Returns whether a call spends its time in a loop.
 bool spins(const Function& f, const LoopNest& loops, const std::vector<float>& counts) {
   for (const LoopNest::Loop& l : loops.loops) {
     const Inst* probe = first_block_probe(f, l.header);
     bool known = probe != nullptr && probe->aux - 1 < counts.size();
-    if (!known || counts[probe->aux - 1] > kFewRounds) return true;
+    if (!known || counts[probe->aux - 1] > kFewLoopRounds) return true;
   }
   return false;
 }
@@ -102,7 +102,8 @@ void speculate(Function& f, const Inlinee& source, bool ask) {
   DeoptContext c{live, frame, count_guards(built), ask};
   attach_deopts(f, c, source.to_host);
   if (ask) add_block_guards(f, c);
-  if (source.prune_cold) prune_cold(f, c, {source.profile.blocks, source.kept, LoopId::none()});
+  if (source.uncommon_traps)
+    uncommon_traps(f, c, {source.profile.blocks, source.kept, LoopId::none()});
   attach_call_states(f, built, c);
 }
 
@@ -111,13 +112,13 @@ void simplify(Function& f, const ProbePlan* observed) {
   settle_counts(f);
   strip_unobserved(f, observed);
   if (observed != nullptr) place_target_probes(f, *observed);
-  prune_params(f);
-  propagate_constants(f);
+  remove_redundant_phis(f);
+  sccp(f);
   simplify_arithmetic(f);
-  fold_branches(f);
-  prune_params(f);
-  merge_common(f);
-  remove_dead(f);
+  simplify_cfg(f);
+  remove_redundant_phis(f);
+  gvn(f);
+  dce(f);
 }
 
 bool observes(const ProbePlan& plan) {
@@ -248,7 +249,7 @@ class Inliner {
     return at->second->fits ? at->second.get() : nullptr;
   }
 
-  // Whether a call of `m` in `body` lies neither too deep nor too often inside of `m`. A level of
+  // Returns whether a call of `m` in `body` lies neither too deep nor too often inside of `m`. A level of
   // a recursion saves a call and leads to one as long, so it has to be hot.
   bool may_nest(uint32_t body, MethodId m, float count) const {
     uint32_t depth = 1;

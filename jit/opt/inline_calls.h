@@ -1,24 +1,24 @@
-// inline_calls: which calls are replaced by the bodies that they call.
+// inline_calls: replaces calls by the bodies of their callees.
 //
-// With, for a call,
+// For a call:
 //   count   how often its block runs, estimated
-//   size    instructions of the callee after its own simplification; constants and probes not
+//   size    instructions of the callee after its own simplification, without constants and probes
 //   top     the count of the function's most frequent block
-// a callee that may be inlined is
+//
+// A callee may be inlined if it is
 //
 //   tiny     size <= 12             inlined wherever it is called at all: the call is as long
-//   hot      count >= top / 200     inlined up to a size of 120 (40 with a loop in it that goes
-//                                   round: its time is spent there)
+//   hot      count >= top / 200     inlined up to a size of 120 (40 if it has a loop that goes round:
+//                                   its time is spent in there)
 //
-// and without a profile a leaf of up to 20. Calls go in the order of count / (size + 10), until the
-// function has grown by its own size (at least by 400, at most by 4000); bodies lie inside each
-// other 6 deep at most. A recursion that is hot is written out to three levels: a method lies
-// inside itself twice at most.
+// Without a profile: leaves of a size up to 20. Calls are taken in the order of count / (size + 10), until
+// the function has grown by its own size (at least 400, at most 4000). Inlining nests 6 deep at most, and
+// a method lies inside itself twice at most.
 //
-// An indirect call that is hot is asked for a target that takes 20 % of the executions that come to
-// the question when that one would be inlined, 60 % when it would only be called; for up to three,
-// and for none that takes less than 2 % of all. So the second is asked for however rare it is, if
-// nearly all that the first leaves is its: a profile of a few moments may have the shares wrong.
+// A hot indirect call tests for a target that takes 20 % of the executions that reach this test if the
+// target would be inlined, 60 % if it would only be called. It tests for up to three targets, and for none
+// that takes less than 2 % of all executions. The shares are of what earlier tests leave, because a
+// profile of a few moments may have the shares of the targets wrong.
 //
 // Where the numbers come from: docs/notes/0014-inlining.md.
 #pragma once

@@ -1,7 +1,7 @@
-// Inlinee: what is known of a method whose body may be put in the place of calls.
+// Inlinee: what is known of a method whose body may replace calls of it.
 //
-// The compiler asks, whoever knows the methods answers: the compiler learns neither where bodies
-// come from nor which methods there are.
+// The compiler asks an InlineeSource, which knows the methods. The compiler itself knows neither where
+// bodies come from nor which methods exist.
 #pragma once
 
 #include <cstdint>
@@ -50,9 +50,9 @@ struct Inlinee {
   Function function;  // as built
   BodyProfile profile = {};
   bool to_host = false;  // its guards leave for the host's interpreter
-  // Blocks that its profile never saw become exits, but for `kept`: by block site - 1, may be
+  // Blocks that its profile never saw become exits, except `kept`: by block site - 1, may be
   // short.
-  bool prune_cold = false;
+  bool uncommon_traps = false;
   std::vector<uint8_t> kept = {};
 };
 

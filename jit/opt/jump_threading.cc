@@ -1,15 +1,16 @@
-// A block that ends in a choice is copied to the end of a block that jumps to it, when
+// Jump threading and loop rotation. A block that ends in a choice is copied to the end of a block that
+// jumps to it, when
 //
-//   its way is known from there    a branch or switch on what the jump passes (jump threading)
-//   it tests for a loop            the test at the top of a loop, copied to the bottom: the jump
-//                                  back becomes the branch (loop rotation)
+//   the choice is known there      a branch or switch on a value that the jump passes (jump threading)
+//   it is the test of a loop       the test at the top of a loop is copied to the bottom: the jump back
+//                                  becomes the branch (loop rotation)
 //
-// A loop keeps its one entrance: a test at its top is copied to all that jump back, or to the only
-// one that comes from outside. What comes behind the test is the header then. Where that is the
-// header of an inner loop already, an empty block between the two is: with one header both would be
+// A loop keeps one entrance: a test at its top is copied to all blocks that jump back, or to the only
+// block that enters from outside. The block after the test then is the header. If that block is the
+// header of an inner loop already, an empty block is put between the two. With one header both would be
 // one loop, and nothing would be known of how often the inner one goes round.
 //
-// Copies keep the probes of the block, so counts still sum up. What the block defines has several
+// Copies keep the probes of the block, so counts still add up. Values that the block defines have several
 // definitions afterwards, which repair_ssa joins.
 #include <algorithm>
 #include <optional>
@@ -23,14 +24,16 @@
 namespace uptier::jit {
 namespace {
 
-constexpr uint32_t kMostInsts = 12;    // of a block that is copied, without probes and constants
-constexpr uint32_t kMostLatches = 2;   // copies of a loop's test
-constexpr uint32_t kMostRounds = 3;    // a copy may be copied in turn
-constexpr size_t kMostGrowth = 4'000;  // instructions added to a function
+constexpr uint32_t kMostCopiedInsts =
+    12;                                  // of a block that is copied, without probes and constants
+constexpr uint32_t kMostLatches = 2;     // copies of a loop's test
+constexpr uint32_t kMostCopyRounds = 3;  // a copy may be copied in turn
+constexpr size_t kMostThreadingGrowth = 4'000;  // instructions added to a function
 
 class TailDuplicator {
  public:
-  explicit TailDuplicator(Function& f) : f_(f), most_insts_(f.insts.size() + kMostGrowth) {}
+  explicit TailDuplicator(Function& f)
+      : f_(f), most_insts_(f.insts.size() + kMostThreadingGrowth) {}
 
   bool round() {
     control_ = analyze_control_flow(f_);
@@ -42,7 +45,7 @@ class TailDuplicator {
     if (!any) return false;
     remove_unreachable(f_);
     repair_ssa(f_, redefined_);
-    prune_params(f_);
+    remove_redundant_phis(f_);
     return true;
   }
 
@@ -123,7 +126,7 @@ class TailDuplicator {
   bool may_copy(Block b) const {
     Opcode op = f_.terminator(b).op;
     if (op != Opcode::kBranch && op != Opcode::kSwitch) return false;
-    return may_copy_tail(f_, b, kMostInsts);
+    return may_copy_tail(f_, b, kMostCopiedInsts);
   }
 
   // One way of the branch leaves the loop that the block is the header of.
@@ -134,7 +137,7 @@ class TailDuplicator {
     return loops_.contains(loop, edges[0].to) != loops_.contains(loop, edges[1].to);
   }
 
-  // Whether the branch or switch of `tail` is decided when its parameters are `args`: one of them
+  // Returns whether the branch or switch of `tail` is decided when its parameters are `args`: one of them
   // is a constant, and what the condition is made of is known.
   bool way_is_known(Block tail, std::span<const Value> args) const {
     auto params = f_.params(tail);
@@ -187,9 +190,9 @@ class TailDuplicator {
 
 }  // namespace
 
-void duplicate_tails(Function& f) {
+void jump_threading(Function& f) {
   TailDuplicator d(f);
-  for (uint32_t n = 0; n < kMostRounds && d.round(); ++n) {}
+  for (uint32_t n = 0; n < kMostCopyRounds && d.round(); ++n) {}
 }
 
 }  // namespace uptier::jit

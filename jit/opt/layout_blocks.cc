@@ -1,12 +1,12 @@
-// Two sections, cold blocks in the second. Within a section the order is a depth-first reverse
-// postorder in which the likelier successor is visited last, so that it comes next; every loop is
-// then pulled together at its header. Where most of those who run a block come from one other, it
-// comes right behind that, and what the rest come from comes later:
+// There are two sections; the second one holds the cold blocks. Within a section the order is a
+// depth-first reverse postorder that visits the likelier successor last, so that it comes next. Then each
+// loop is pulled together at its header. A block most of whose executions come from one other block is
+// placed right after that one, and the blocks of the other ways come later:
 //
 //     if (usual) { a } else { b }  c       ->       a  c  b
 //
-// All of this keeps dominators before what they dominate, and coldness is inherited along
-// dominance, so that sections keep it too.
+// Dominators stay before the blocks that they dominate. Blocks dominated by a cold block are cold too, so
+// the two sections keep that order.
 #include <algorithm>
 
 #include "jit/opt/passes.h"

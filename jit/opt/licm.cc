@@ -1,4 +1,5 @@
-// What is computed anew in each round of a loop from values of outside is computed once, before it:
+// Loop-invariant code motion. What each round of a loop computes from values from outside is computed
+// once, before the loop:
 //
 //     p:                               p:
 //       jump loop(x)                     t = fdiv a, b
@@ -6,13 +7,13 @@
 //       t = fdiv a, b                  loop(i):
 //       ... t ...                        ... t ...
 //
-// A value that waits outside takes a register through the whole loop, or a word of the frame that is
-// read in each round. So only what takes longer than that reading goes, with whatever it is computed
-// from: multiplications, operations and conversions of floats, and where the loop calls, which no
-// register of floats outlives, divisions and the like only. It goes from blocks that each round
-// passes: one that hardly a round passes would pay at each entry.
+// A hoisted value takes a register through the whole loop, or a word of the frame that each round reads.
+// So only operations that are slower than that read are hoisted, together with their operands:
+// multiplications, operations and conversions of floats. In loops with calls, across which no float
+// register survives, only divisions and the like. Only blocks that every round passes are looked at: an
+// operation that few rounds need would cost time at each entry.
 //
-// Inner loops come first. What has left one is an instruction of the loop around, and may go on.
+// Inner loops come first: what has left one is an instruction of the loop around it, and may go on.
 #include <algorithm>
 
 #include "jit/analysis/control_flow.h"
@@ -24,9 +25,9 @@ namespace {
 
 constexpr unsigned kLeastCost = 3;  // cycles: reading a word of the frame is about as long
 constexpr unsigned kLeastCostWithCalls = 10;  // of a loop that calls
-constexpr size_t kMostLive = 9;               // values of one class that a loop has from outside
+constexpr size_t kMostLiveOutside = 9;        // values of one class that a loop has from outside
 constexpr size_t kMostCounted = 2000;         // instructions; longer loops are taken to be full
-constexpr unsigned kMostDepth = 4;            // operations below the costly one that go with it
+constexpr unsigned kMostHoistedDepth = 4;     // operations below the costly one that go with it
 
 // Returns the latency in cycles of what may be worth a register; 0 of everything else.
 unsigned cost_of(const Inst& i) {
@@ -142,13 +143,13 @@ class Hoister {
     unsigned cost = cost_of(i);
     if (cost < (calls_[loop_] ? kLeastCostWithCalls : kLeastCost)) return false;
     if (!counted_) count_live();
-    return live_[is_float(f_.type_of(i.result))] < kMostLive;
+    return live_[is_float(f_.type_of(i.result))] < kMostLiveOutside;
   }
 
-  // Whether an operation, and what it is computed from, needs nothing of the loop.
+  // Returns whether an operation, and what it is computed from, needs nothing of the loop.
   bool can_leave(InstId id, unsigned depth) const {
     const Inst& i = f_.inst(id);
-    if (!is_pure(i) || depth > kMostDepth) return false;
+    if (!is_pure(i) || depth > kMostHoistedDepth) return false;
     return std::ranges::all_of(f_.args(i), [&](Value v) {
       if (!is_inside(v)) return true;
       InstId from = f_.value(v).inst;
@@ -176,7 +177,7 @@ class Hoister {
     size_t insts = 0;
     collect_uses(loop_, used, insts);
     if (insts > kMostCounted) {
-      live_[0] = live_[1] = kMostLive;
+      live_[0] = live_[1] = kMostLiveOutside;
       return;
     }
     std::ranges::sort(used, [](Value a, Value b) { return a.index() < b.index(); });
@@ -228,6 +229,6 @@ class Hoister {
 
 }  // namespace
 
-void hoist_costly(Function& f) { Hoister(f).run(); }
+void licm(Function& f) { Hoister(f).run(); }
 
 }  // namespace uptier::jit

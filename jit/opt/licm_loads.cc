@@ -1,5 +1,5 @@
-// A load that each round of a loop begins with, of a place that no round writes, is done once, in
-// front of the loop:
+// Loop-invariant code motion of loads. A load that each round of a loop starts with, of a place that no
+// round writes, is done once, in front of the loop:
 //
 //     p:                               p:
 //       branch c, loop(x), out           branch c, t, out
@@ -10,26 +10,26 @@
 //                                        guard i < n
 //                                        ...
 //
-// Whoever enters the loop does it anyway: it stands in the header, with nothing ahead of it that may
-// leave, trap, write or call, but for asking whether to leave although nothing is wrong. So nothing is
-// read that would not have been, and no proof is needed that it may be read. What stands behind a guard
-// leaves a loop by its first round (peel_loops).
+// Whoever enters the loop does this load anyway: it is in the header, and nothing before it may leave,
+// trap, write or call (except a poll, which asks whether to leave although nothing is wrong). So nothing
+// is read that was not read before, and no proof is needed that the address may be read. Loads after a
+// guard leave the loop when its first round is peeled (peel_loops).
 //
-// Places of class 0 stay: each round reads those anew. Inner loops come first, so that a load goes out
-// of as many as it can. A value that waits outside costs a register, or a word of the frame, which is
-// read no slower than the place was; kMostLoads of a loop bound what that adds up to.
+// Loads of alias class 0 stay: each round must read them again. Inner loops come first, so that a load
+// leaves as many loops as it can. A hoisted value costs a register, or a word of the frame, which is read
+// no slower than the original place. kMostLoads limits how many a loop may have.
 #include <algorithm>
 
 #include "jit/analysis/counted_loop.h"
 #include "jit/analysis/memory_place.h"
-#include "jit/opt/loop_entry.h"
+#include "jit/opt/loop_preheader.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
 namespace {
 
-constexpr size_t kMostLoads = 6;    // out of one loop
-constexpr unsigned kMostDepth = 4;  // operations that an address is computed by
+constexpr size_t kMostLoads = 6;           // out of one loop
+constexpr unsigned kMostAddressDepth = 4;  // operations that an address is computed by
 constexpr uint8_t kEffects = kReads | kWrites | kCanTrap | kPinned | kEndsBlock;
 
 class LoadHoister {
@@ -81,7 +81,7 @@ class LoadHoister {
     return loads;
   }
 
-  // Whether what comes behind it may not be reached, or may find something else.
+  // Returns whether what comes after it may not be reached, or may find something else.
   bool ends_beginning(const Inst& i) const {
     if (i.op == Opcode::kProbe || i.op == Opcode::kFrameState) return false;
     if (i.op == Opcode::kGuard) return constant_of(f_, f_.args(i)[0]).value_or(0) == 0;
@@ -90,12 +90,12 @@ class LoadHoister {
 
   bool inside(Value v) const { return loops_.contains(loop_, f_.value(v).block); }
 
-  // Whether what it is computed from needs nothing of the loop.
+  // Returns whether what it is computed from needs nothing of the loop.
   bool can_leave(const Inst& i, unsigned depth) const {
     return std::ranges::all_of(f_.args(i), [&](Value v) {
       if (!inside(v)) return true;
       InstId from = f_.value(v).inst;
-      if (!from.valid() || depth == kMostDepth) return false;
+      if (!from.valid() || depth == kMostAddressDepth) return false;
       return (info(f_.inst(from).op).effects & kEffects) == 0 &&
              can_leave(f_.inst(from), depth + 1);
     });
@@ -127,14 +127,14 @@ class LoadHoister {
     insts.insert(insts.end() - 1, id);
   }
 
-  // Returns the block that does nothing behind but to enter the loop, or makes one.
+  // Returns the block that does nothing after but to enter the loop, or makes one.
   Block block_before() {
     std::vector<Predecessor> in;
     for (const Predecessor& p : control_.preds[header().index()]) {
       if (!loops_.contains(loop_, p.from)) in.push_back(p);
     }
     if (in.size() == 1 && f_.terminator(in[0].from).op == Opcode::kJump) return in[0].from;
-    LoopEntry e(f_, header(), in);
+    LoopPreheader e(f_, header(), in);
     std::vector<Value> params(f_.params(e.block()).begin(), f_.params(e.block()).end());
     e.end({.op = Opcode::kJump}, {{header(), f_.make_list(params)}});
     loops_.loop_of.resize(f_.blocks.size(), kNoLoop);
@@ -151,6 +151,6 @@ class LoadHoister {
 
 }  // namespace
 
-void hoist_loads(Function& f, bool counting) { LoadHoister(f, counting).run(); }
+void licm_loads(Function& f, bool counting) { LoadHoister(f, counting).run(); }
 
 }  // namespace uptier::jit

@@ -1,6 +1,6 @@
-// A loop of one block that stores the same to one element after the other, or what it loads from
-// elsewhere one by one, and computes nothing but what grows by constants (induction.h), is left
-// but its last round by one operation:
+// Loop-idiom recognition. A loop of one block that stores the same value to one element after the other,
+// or copies elements one by one, and computes nothing else but variables that grow by constants
+// (analysis/induction.h), leaves all rounds but the last to one operation:
 //
 //                                      enter(p0, n0):  m = rounds that are sure to go round again
 //     loop(p, n):                                      branch m is large, bulk, loop(p0, n0)
@@ -9,31 +9,30 @@
 //       n' = sub n, 1                  loop(p, n):     as it was
 //       branch n', loop(p', n'), out
 //
-// The loop keeps all its ways out, and what it computes for those behind it. A count that is too
-// small is right as well, so m need not be exact:
+// The loop keeps all its ways out, and everything that it computes for the code after them. A count that
+// is too small is correct as well, so m need not be exact:
 //
 //     while x != n, x < n    m = (n - x) / step          0 where x begins beyond n
 //     while x != n, x > n    m = (x - n) / -step
 //
-// The operation stores element after element as the loop does, overlapping or not, and stops where
-// the loop would fault. What it would do differently is asked before: whether an i32 index wraps
-// around on the way. A copy to less than kLeastDistance behind its source is correct but slow, and
-// left to the loop. So are short loops, by the counts where there are any, and when they run.
+// The operation stores element after element as the loop does, overlapping or not, and stops where the
+// loop would fault. The one difference, an i32 index that wraps around on the way, is checked before.
+// A copy to less than kLeastDistance after its source is correct but slow, so the loop does it. The same
+// holds for loops that are short: by the counts, if there are any, and when they run.
 #include <algorithm>
 
 #include "jit/analysis/induction.h"
 #include "jit/analysis/interval.h"
 #include "jit/ir/semantics.h"
-#include "jit/opt/loop_entry.h"
+#include "jit/opt/loop_preheader.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
 namespace {
 
-constexpr uint64_t kLeastRounds = 32;
-constexpr uint64_t kLeastDistance = 64;  // bytes
-constexpr uint32_t kMostInsts = 40;      // of the loop
-constexpr float kLeastSeen = 32;         // rounds that were observed, where there are counts
+constexpr uint64_t kLeastIdiomRounds = 32;
+constexpr uint64_t kLeastDistance = 64;   // bytes
+constexpr uint32_t kMostIdiomInsts = 40;  // of the loop
 
 class BulkStorer {
  public:
@@ -65,7 +64,7 @@ class BulkStorer {
     const Inst& t = f_.terminator(b);
     auto edges = f_.edges_of(t);
     bool turns = t.op == Opcode::kBranch && (edges[0].to == b) != (edges[1].to == b);
-    return turns && f_.block(b).insts.size() <= kMostInsts && stores(b);
+    return turns && f_.block(b).insts.size() <= kMostIdiomInsts && stores(b);
   }
 
   bool stores(Block b) const {
@@ -132,7 +131,7 @@ class BulkStorer {
     return {args[0], args.size() > 1 ? args[1] : Value::none(), i.imm};
   }
 
-  // Whether the accesses of a round, and of one round after the other, are one run of elements.
+  // Returns whether the accesses of a round, and of one round after the other, are one run of elements.
   bool is_run(const Induction& grows, const std::vector<InstId>& accesses) const {
     const Inst& first = f_.inst(accesses[0]);
     Place at = place(f_, first);
@@ -216,7 +215,7 @@ class BulkStorer {
     return is_step(*step);
   }
 
-  // Whether the test ends a walk in the direction of the step, which must be a power of two.
+  // Returns whether the test ends a walk in the direction of the step, which must be a power of two.
   bool is_step(uint64_t step) {
     using enum Opcode;
     Type t = f_.type_of(varies_);
@@ -242,7 +241,7 @@ class BulkStorer {
     const Inst* probe = first_block_probe(f_, b);
     if (counts_.empty() || probe == nullptr) return entries != 0;
     bool seen = counts_.seen(*probe) >= kLeastSeen;
-    return entries != 0 && seen && counts_.at(*probe) >= kLeastRounds * entered;
+    return entries != 0 && seen && counts_.at(*probe) >= kLeastIdiomRounds * entered;
   }
 
   bool makes_bulk(Block b) const {
@@ -262,11 +261,11 @@ class BulkStorer {
       Value i = place(f_, f_.inst((*accesses)[0])).index;
       if (i.valid() && f_.type_of(i) == Type::kI32 && grows.step(i) != 0u) indices.push_back(i);
     }
-    LoopEntry e(f_, loop_, preds_[loop_.index()]);
+    LoopPreheader e(f_, loop_, preds_[loop_.index()]);
     Value many = rounds(e);
-    Value go = e.emit(Opcode::kSub, Type::kI64, {many, e.constant(Type::kI64, kLeastRounds)});
+    Value go = e.emit(Opcode::kSub, Type::kI64, {many, e.constant(Type::kI64, kLeastIdiomRounds)});
     go = e.emit(Opcode::kLtU, Type::kI64,
-                {go, e.constant(Type::kI64, (uint64_t{1} << 32) - kLeastRounds)});
+                {go, e.constant(Type::kI64, (uint64_t{1} << 32) - kLeastIdiomRounds)});
     Value bytes = times(e, Type::kI64, many, width_ * stores_.size());
     for (Value i : indices) {
       Value end = e.emit(Opcode::kAdd, Type::kI64, {wide(e, e.first(i)), bytes});
@@ -297,11 +296,11 @@ class BulkStorer {
     e.end({.op = Opcode::kJump}, {{loop_, f_.make_list(later)}});
   }
 
-  static Value both(LoopEntry& e, Value a, Value b) {
+  static Value both(LoopPreheader& e, Value a, Value b) {
     return e.emit(Opcode::kAnd, Type::kI32, {a, b});
   }
 
-  static Value times(LoopEntry& e, Type t, Value v, uint64_t k) {
+  static Value times(LoopPreheader& e, Type t, Value v, uint64_t k) {
     if (k == 1) return v;
     bool power = std::has_single_bit(k);
     auto by = power ? static_cast<uint64_t>(std::countr_zero(k)) : k;
@@ -309,7 +308,7 @@ class BulkStorer {
   }
 
   // Returns the bits of a value as an i64.
-  Value wide(LoopEntry& e, Value v) const {
+  Value wide(LoopPreheader& e, Value v) const {
     Type t = f_.type_of(v);
     if (t == Type::kI64) return v;
     if (t == Type::kI32) return e.emit(Opcode::kExtendU, Type::kI64, {v});
@@ -317,7 +316,7 @@ class BulkStorer {
     return e.emit(Opcode::kBitcast, Type::kI64, {v});
   }
 
-  Value address(LoopEntry& e, const Place& p) const {
+  Value address(LoopPreheader& e, const Place& p) const {
     Value at = wide(e, e.first(p.base));
     if (p.index.valid()) at = e.emit(Opcode::kAdd, Type::kI64, {at, wide(e, e.first(p.index))});
     if (p.offset == 0) return at;
@@ -325,7 +324,7 @@ class BulkStorer {
   }
 
   // Returns how many rounds are sure to be followed by another.
-  Value rounds(LoopEntry& e) const {
+  Value rounds(LoopPreheader& e) const {
     Type t = f_.type_of(varies_);
     Value x = e.first(varies_);
     bool to_zero = !limit_.valid() && down_;
@@ -353,7 +352,7 @@ class BulkStorer {
   }
 
   // Returns a parameter of the loop, `many` rounds later.
-  Value advanced(LoopEntry& e, Value p, uint64_t step, Value many) const {
+  Value advanced(LoopPreheader& e, Value p, uint64_t step, Value many) const {
     Type t = f_.type_of(p);
     if (step == 0) return e.first(p);
     Value n = t == Type::kI32 ? e.emit(Opcode::kWrap, t, {many}) : many;
@@ -380,7 +379,7 @@ class BulkStorer {
 
 }  // namespace
 
-void store_in_bulk(Function& f, const BlockCounts& counts, bool counting) {
+void loop_idiom(Function& f, const BlockCounts& counts, bool counting) {
   BulkStorer(f, counts, counting).run();
 }
 

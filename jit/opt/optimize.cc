@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "jit/analysis/known_counts.h"
-#include "jit/compile/compile.h"
 #include "jit/opt/passes.h"
 #include "jit/opt/place_target_probes.h"
 #include "jit/opt/select_to_branch.h"
@@ -30,7 +29,7 @@ bool is_check(Opcode op) {
   }
 }
 
-// Whether the instruction makes a mask of a sign: the beginning of a signed division by a power of
+// Returns whether the instruction makes a mask of a sign: the beginning of a signed division by a power of
 // two, which is one operation where the sign is known.
 bool spreads_sign(const Function& f, const Inst& i) {
   if (i.op != Opcode::kShrS) return false;
@@ -46,49 +45,52 @@ void settle_checked_ranges(Function& f) {
   auto wants = [&](InstId i) { return is_check(f.inst(i).op) || spreads_sign(f, f.inst(i)); };
   auto any = [&](Block b) { return std::ranges::any_of(f.block(b).insts, wants); };
   if (!std::ranges::any_of(f.layout, any)) return;
-  if (settle_ranges(f)) simplify_arithmetic(f);
+  if (value_range_propagation(f)) simplify_arithmetic(f);
 }
 
 // The order of what is done is that of these tables, with what needs counts between them.
 constexpr Pass kConstants[] = {
-    {"prune_params", prune_params},
-    {"propagate_constants", propagate_constants},
+    {"remove_redundant_phis", remove_redundant_phis},
+    {"sccp", sccp},
     {"simplify_arithmetic", simplify_arithmetic},
-    {"fold_branches", fold_branches},
-    {"expand_bulk", expand_bulk},
+    {"simplify_cfg", simplify_cfg},
+    {"expand_memcpy", expand_memcpy},
 };
 
 constexpr Pass kFlow[] = {
-    {"duplicate_tails", duplicate_tails},
-    {"propagate_constants", propagate_constants},
-    {"fold_branches", fold_branches},
+    {"jump_threading", jump_threading},
+    {"sccp", sccp},
+    {"simplify_cfg", simplify_cfg},
 };
 
 constexpr Pass kValues[] = {
-    {"reduce_divisions", reduce_divisions},
-    {"hoist_invariants", hoist_invariants},
-    {"prune_params", prune_params},
-    {"merge_common", merge_common},
+    {"division_by_constants", division_by_constants},
+    {"hoist_invariant_loads", hoist_invariant_loads},
+    {"remove_redundant_phis", remove_redundant_phis},
+    {"gvn", gvn},
 };
 
 constexpr Pass kConditions[] = {
-    {"settle_ranges", settle_checked_ranges},
-    {"settle_conditions", settle_conditions},
+    {"value_range_propagation", settle_checked_ranges},
+    {"conditional_elimination", conditional_elimination},
 };
 
 // Of what has become groups of rounds.
 constexpr Pass kGroups[] = {
-    {"propagate_constants", propagate_constants},
+    {"sccp", sccp},
     {"simplify_arithmetic", simplify_arithmetic},
-    {"fold_branches", fold_branches},
-    {"merge_common", merge_common},
+    {"simplify_cfg", simplify_cfg},
+    {"gvn", gvn},
 };
 
 constexpr Pass kLate[] = {
-    {"hoist_costly", hoist_costly},     {"reduce_strength", reduce_strength},
-    {"fold_offsets", fold_offsets},     {"retype_accesses", retype_accesses},
-    {"remove_dead", remove_dead},       {"sink_past_calls", sink_past_calls},
-    {"keep_constants", keep_constants},
+    {"licm", licm},
+    {"strength_reduction", strength_reduction},
+    {"fold_offsets", fold_offsets},
+    {"retype_accesses", retype_accesses},
+    {"dce", dce},
+    {"code_sinking", code_sinking},
+    {"constant_hoisting", constant_hoisting},
 };
 
 // Runs passes one after the other until the limit is met; from then on it runs nothing.
@@ -127,32 +129,33 @@ Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, 
   BlockCounts counts;
   settle_counts(f);
   passes.run("strip_patchpoints", [&] { strip_unobserved(f, observed); });
-  passes.run("prune_params", [&] { prune_params(f); });
+  passes.run("remove_redundant_phis", [&] { remove_redundant_phis(f); });
   passes.run("inline_calls", [&] {
     if (observed != nullptr) place_target_probes(f, *observed);
     counts = inline_calls(f, r);
   });
   passes.run_all(kConstants);
-  passes.run("unroll_loops", [&] { unroll_loops(f, counts); });
+  passes.run("full_unroll", [&] { full_unroll(f, counts); });
   passes.run_all(kFlow);
-  passes.run("hoist_loads", [&] { hoist_loads(f, counting); });
-  passes.run("store_in_bulk", [&] { store_in_bulk(f, counts, counting); });
+  passes.run("licm_loads", [&] { licm_loads(f, counting); });
+  passes.run("loop_idiom", [&] { loop_idiom(f, counts, counting); });
   passes.run("peel_loops", [&] { peel_loops(f, counts); });
-  passes.run("convert_branches", [&] {
-    if (plain) convert_branches(f, counts);
+  passes.run("if_conversion", [&] {
+    if (plain) if_conversion(f, counts);
   });
-  passes.run("split_selects", [&] {
-    if (plain) split_selects(f);
+  passes.run("select_to_branch", [&] {
+    if (plain) select_to_branch(f);
   });
   passes.run("split_guards", [&] { split_guards(f, counts); });
-  passes.run("lift_cases", [&] { lift_cases(f, counts); });
+  passes.run("switch_lowering", [&] { switch_lowering(f, counts); });
   passes.run_all(kValues);
-  passes.run("forward_memory", [&] { forward_memory(f, counting); });
+  passes.run("store_to_load_forwarding", [&] { store_to_load_forwarding(f, counting); });
+  passes.run("merge_fuel", [&] { merge_fuel(f); });
   passes.run_all(kConditions);
-  passes.run("unroll_long_loops", [&] { groups = unroll_long_loops(f, counts); });
+  passes.run("runtime_unroll", [&] { groups = runtime_unroll(f, counts); });
   if (groups) passes.run_all(kGroups);
   passes.run_all(kLate);
-  passes.run("copy_returns", [&] { copy_returns(f, counts); });
+  passes.run("tail_duplication", [&] { tail_duplication(f, counts); });
   Optimized o;
   passes.run("layout_blocks", [&] {
     ControlFlow control = analyze_control_flow(f);

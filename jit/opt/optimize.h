@@ -1,4 +1,4 @@
-// optimize: the passes in order, for one compilation.
+// optimize: runs the passes, in order, for one compilation.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,12 @@
 
 #include "jit/analysis/frequencies.h"
 #include "jit/ir/function.h"
+#include "jit/opt/compile_limit.h"
 #include "jit/opt/inline_calls.h"
 #include "jit/opt/pass_observer.h"
 #include "jit/probes/probe_plan.h"
 
 namespace uptier::jit {
-
-class CompileLimit;
 
 struct Optimized {
   LoopNest loops;

@@ -52,7 +52,7 @@ void enter(Function& f, Block entry, Block first, std::span<const Value> args,
   repair_ssa(f, again);
 }
 
-// Makes the values at a loop's header anew, from the host's arguments and slots.
+// Makes the values at a loop's header again, from the host's arguments and slots.
 class HostFrame {
  public:
   HostFrame(const Function& original, Function& f, Block entry, const Inst& header)

@@ -1,10 +1,10 @@
-// osr_entry: the body of a function as seen from the middle of a loop.
+// osr_entry: makes the body of a function as it is entered in the middle of a loop (on-stack replacement).
 //
-// The new entry takes what lives at the loop's header as parameters, one for each value that has a
-// canonical slot, makes constants and loads of what never changes again, and jumps to the header.
-// Whoever enters passes the contents of the slots, so the result is a function like any other: it
-// verifies, and the interpreter runs it. Where other loops are around, what is left of a round of
-// each is a copy, so that they stay loops: see peel_outer_loops.h.
+// The new entry takes each value that is live at the loop's header and has a canonical slot as a
+// parameter. It makes constants, and loads of places that never change, again. Then it jumps to the
+// header. The caller passes the contents of the slots, so the result is a function like any other: it
+// verifies, and the interpreter runs it. If the loop is inside of other loops, the rest of the current
+// round of each of those is a copy, so that they stay loops: see peel_outer_loops.h.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// PassObserver: hears of every pass of one compilation, in order. For dumps and tests.
+// PassObserver: is called after every pass of one compilation, in order. For dumps and tests.
 #pragma once
 
 #include <string_view>

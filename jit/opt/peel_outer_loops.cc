@@ -6,7 +6,7 @@
 namespace uptier::jit {
 namespace {
 
-constexpr size_t kMostGrowth = 6'000;
+constexpr size_t kMostPeelGrowth = 6'000;
 
 using Loop = LoopForest::Loop;
 
@@ -21,7 +21,7 @@ class Peeler {
     size_t grown = 0;
     for (LoopId l = forest_.loop(entered).parent; l.valid(); l = forest_.loop(l).parent) {
       grown += size_of(forest_.loop(l));
-      if (grown > kMostGrowth) break;
+      if (grown > kMostPeelGrowth) break;
       rounds_.push_back({&forest_.loop(l), {}});
     }
     for (size_t n = 0; n < rounds_.size(); ++n) add_blocks(n);

@@ -1,15 +1,15 @@
-// peel_outer_loops: a body that is entered at an inner loop keeps its loops.
+// peel_outer_loops: keeps the loops of a body that is entered at an inner loop.
 //
 //     for a:                       entry -> b': rest of b, rest of a's round
 //       for b:   <-- entered              -> for a: for b: ...        (the body as it was)
 //
-// Entered in its middle, the outer loop would be a cycle with two entrances, which is no loop: no
-// pass would hoist out of it, and the register allocator would take it for straight code that runs
-// once. So what is left of its first round is a copy, one for each loop around the one that is
+// If it were entered in its middle, the outer loop would be a cycle with two entrances, which is no
+// natural loop: no pass would hoist out of it, and the register allocator would treat it as straight code
+// that runs once. So the rest of its first round is copied, once for each loop around the one that is
 // entered, and the loop itself is entered at its header.
 //
-// Rejected: to enter at the outermost header only. It may come round once in a minute, and code
-// cannot be told to ask there and nowhere else.
+// Rejected: entering at the outermost header only. That header may be reached once in a minute, and code
+// cannot poll there and nowhere else.
 #pragma once
 
 #include <cstdint>

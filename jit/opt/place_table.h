@@ -1,7 +1,7 @@
-// PlaceTable: a value for each (value, block) that was asked for.
+// PlaceTable: a hash table from (value, block) to a value.
 //
-// Open addressing in one array, at most half full, and nothing is ever taken out: no allocation an
-// entry, which is what a hash table of nodes spends most of its time on.
+// It uses open addressing in one array, at most half full, and never removes an entry. So it allocates no
+// memory per entry, which takes most of the time of a hash table of nodes.
 #pragma once
 
 #include <cstdint>

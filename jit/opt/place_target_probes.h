@@ -1,8 +1,8 @@
-// place_target_probes: what an instrumented copy of optimized code counts of indirect calls.
+// place_target_probes: lets an instrumented copy of optimized code count the targets of indirect calls.
 //
-// A probe stands in front of each indirect call whose targets the plan counts, of the method's own
-// body and, by a plan of its own, of each that is inlined. It stays there when the call is guessed
-// and a body takes its place: a guess counts as its target.
+// A probe stands before each indirect call whose targets the plan counts: in the method's own body and,
+// by a plan of its own, in each inlined body. It stays when the call is devirtualized and a body takes its
+// place: a guess counts as its target.
 #pragma once
 
 #include "jit/ir/function.h"

@@ -1,12 +1,12 @@
-// poll_loops: at which loop headers optimized code asks whether it is to leave.
+// poll_loops: chooses the loop headers at which optimized code polls whether it is to leave.
 //
-// Asking takes a comparison with memory and a jump that is not taken, and keeps alive what the
-// frame would take along. So a loop asks whose rounds are long enough for that to be noise:
+// A poll costs a comparison with memory and a jump that is not taken. It keeps alive the values that the
+// frame would take along. So only loops poll whose rounds are long enough to hide that:
 //
 //   instructions + kCallWork * calls of a mean round  >=  kLongRound
 //
-// by what is known of its frequencies. Loops with neither calls nor loops in them never do: a frame
-// in one has nothing to gain from newer callees, and comes to the header of a loop around it.
+// by the known frequencies. Loops with neither calls nor loops in them never poll: a frame in one has
+// nothing to gain from newer callees, and reaches the header of a loop around it.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// A parameter is needless when all its arguments, other than itself, are one value. Removing one
-// may make another needless, so the pass runs until nothing changes; a round costs the number of
-// arguments, and two rounds are usual.
+// A parameter is redundant when all its arguments, other than itself, are one value. Removing one may
+// make another redundant, so the pass runs until nothing changes. A round costs the number of arguments,
+// and there are usually two rounds.
 #include "jit/opt/passes.h"
 #include "jit/opt/rewriter.h"
 
@@ -78,6 +78,6 @@ class ParamPruner {
 
 }  // namespace
 
-void prune_params(Function& f) { ParamPruner(f).run(); }
+void remove_redundant_phis(Function& f) { ParamPruner(f).run(); }
 
 }  // namespace uptier::jit

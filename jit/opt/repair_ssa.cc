@@ -27,7 +27,7 @@ class SsaRepairer {
 
  private:
   bool is_double(Value v) const { return v.index() < redefined_.size() && redefined_[v.index()]; }
-  // Whether the value's own definition is reachable.
+  // Returns whether the value's own definition is reachable.
   bool is_alive(Value v) const { return alive_[v.index()]; }
 
   void rewrite(Block b) {

@@ -1,7 +1,7 @@
-// repair_ssa: one definition each again, after some blocks have given values further ones.
+// repair_ssa: restores SSA form after some blocks have got further definitions of a value.
 //
-// Uses that several definitions reach read a block parameter that joins them; parameters are made
-// on demand, from the uses up (Braun et al., 2013), and prune_params removes the needless ones.
+// A use that several definitions reach reads a block parameter that joins them. Parameters are made on
+// demand, from the uses up (Braun et al., 2013); remove_redundant_phis removes those that are not needed.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// What is read or written as bits of another kind of number goes to and from the registers of its
-// own kind:
+// A number that is loaded or stored as bits of another type goes directly to or from a register of its
+// own type:
 //
 //   v = load.i64 p                       x = load.f64 p
 //   guard (lt_u v, tag)             ->   v = bitcast.i64 x
@@ -8,10 +8,10 @@
 //
 //   store.i64 (bitcast.i64 x), p    ->   store.f64 x, p
 //
-// A move between the kinds of registers takes about as long as an addition of floats. Where words
-// are boxed by their bits, each number that goes through memory would wait for two; a check of what
-// it is waits beside, and its branch is predicted. A load is turned where the block that loads also
-// computes with the number.
+// A move between general and float registers takes about as long as a float addition. Where words are
+// NaN-boxed, each number that goes through memory would wait for two such moves. The check of the tag
+// runs in parallel, and its branch is predicted. A load is changed where its block also computes with
+// the number.
 #include "jit/opt/passes.h"
 #include "jit/opt/rewriter.h"
 
@@ -48,7 +48,7 @@ class Retyper {
     return any;
   }
 
-  // Whether it is the bits of a float.
+  // Returns whether it is the bits of a float.
   bool is_moved(Value v) const {
     const Inst* i = r_.def(v, Opcode::kBitcast);
     return i != nullptr && !is_float(i->type) && is_float(f_.type_of(f_.args(*i)[0]));
@@ -71,7 +71,7 @@ class Retyper {
     f_.inst(id).type = f_.type_of(x);
   }
 
-  // The instruction becomes the move back, behind a load that is emitted before it.
+  // The instruction becomes the move back, after a load that is emitted before it.
   void load(InstId id) {
     Inst loaded = f_.inst(id);
     Value bits = loaded.result;

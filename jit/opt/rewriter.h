@@ -1,8 +1,8 @@
-// Rewriter: what passes that replace values share.
+// Rewriter: shared by passes that replace values.
 //
-// A pass walks the blocks in reverse postorder and looks at each instruction once. It may emit new
-// instructions before the one it looks at, and may declare a value equal to an earlier one;
-// operands are resolved before an instruction is looked at, and those on back edges at the end.
+// A pass walks the blocks in reverse postorder and visits each instruction once. It may emit new
+// instructions before the one it visits, and may declare a value equal to an earlier one. Operands are
+// resolved before an instruction is visited, and those on back edges at the end.
 #pragma once
 
 #include <initializer_list>

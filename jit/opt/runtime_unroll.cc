@@ -1,5 +1,5 @@
-// A small innermost loop that the profile has seen to go round often becomes groups of rounds with
-// one test each (group_test.h), and the loop as it was for what is left:
+// Runtime unrolling. A small innermost loop that goes round often by the profile becomes groups of rounds
+// with one test each (group_test.h), and the original loop for the rest:
 //
 //                                        ask:          limit = n - 3; branch i < limit, r1(i), loop(i)
 //     loop(i):                           r1(i):        round 1; jump r2
@@ -8,14 +8,14 @@
 //       branch i' < n, loop(i'), out     rest:         branch i' < n, loop(i'), out
 //                                        loop(i):      as it was
 //
-// Ways out from the middle of a round stay, in each copy. Guards and traps that the test answers
-// are in the loop only, where they fail if one has to.
+// Each copy keeps its ways out of the middle of a round. Guards and traps that the group's test answers
+// are in the original loop only, where they fail if one has to.
 //
-//   rounds     at least kLeastRounds on average, of a loop that was seen often and is not rare
-//   size       its instructions, without constants, probes and jumps: copies * size <= kMostWhole
+//   rounds     at least kLeastUnrolledRounds on average, in a loop that was seen often and is not rare
+//   size       its instructions, without constants, probes and jumps: copies * size <= kMostRuntimeWhole
 //
-// Copies keep the probes of their blocks, so counts still sum up. What extends the variable is a sum
-// of what extends the first of a group, for addresses to take it in.
+// Copies keep the probes of their blocks, so counts still add up. An extension of the variable becomes a
+// sum with the extension of the group's first one, so that addresses can take it in.
 #include <algorithm>
 
 #include "jit/opt/copy_loop.h"
@@ -25,17 +25,16 @@
 namespace uptier::jit {
 namespace {
 
-constexpr float kLeastRounds = 16;
-constexpr float kLeastSeen = 32;         // executions of a loop's header that were observed
-constexpr float kHotShare = 1.0f / 200;  // of the most frequent block
-constexpr uint32_t kMostWhole = 100;
+constexpr float kLeastUnrolledRounds = 16;
+constexpr float kHotLoopShare = 1.0f / 200;  // of the most frequent block
+constexpr uint32_t kMostRuntimeWhole = 100;
 constexpr uint32_t kCopies[] = {4, 2};
-constexpr size_t kMostGrowth = 1'000;  // instructions added to a function
+constexpr size_t kMostRuntimeGrowth = 1'000;  // instructions added to a function
 
 class LongUnroller {
  public:
   LongUnroller(Function& f, const BlockCounts& counts)
-      : f_(f), counts_(counts), most_insts_(f.insts.size() + kMostGrowth) {}
+      : f_(f), counts_(counts), most_insts_(f.insts.size() + kMostRuntimeGrowth) {}
 
   bool run() {
     if (counts_.empty()) return false;
@@ -50,7 +49,7 @@ class LongUnroller {
     }
     if (redefined_.empty()) return false;
     repair_ssa(f_, redefined_);
-    prune_params(f_);
+    remove_redundant_phis(f_);
     return true;
   }
 
@@ -75,15 +74,15 @@ class LongUnroller {
       if (loops_.contains(l, p.from)) continue;
       entered += frequencies_.at(p.from) * frequencies_.shares[p.edge];
     }
-    return here >= kLeastRounds * entered && here >= kHotShare * top_;
+    return here >= kLeastUnrolledRounds * entered && here >= kHotLoopShare * top_;
   }
 
   void unroll(uint32_t l) {
     auto counted = find_counted_loop(f_, control_, loops_, l);
-    uint32_t size = size_of_copy(f_, members_[l], kMostWhole / 2);
+    uint32_t size = size_of_copy(f_, members_[l], kMostRuntimeWhole / 2);
     if (!counted || size == 0) return;
     for (uint32_t copies : kCopies) {
-      if (copies * size > kMostWhole) continue;
+      if (copies * size > kMostRuntimeWhole) continue;
       GroupTest test(f_, loops_, l, members_[l], *counted, copies);
       if (test.exists()) make_groups(l, *counted, test, copies);
       return;
@@ -96,7 +95,7 @@ class LongUnroller {
     LoopCopies copies = copy_loop(f_, loop, count, redefined_);
     for (const auto& round : copies.rounds) drop_answered(loop, round, test.answered());
     if (test.sums_extend()) extend_sums(copies, counted);
-    LoopEntry ask(f_, loop[0], copies.entries);
+    LoopPreheader ask(f_, loop[0], copies.entries);
     test.emit_limit(ask);
     std::vector<Value> begin(f_.params(ask.block()).begin(), f_.params(ask.block()).end());
     Inst enters{.op = Opcode::kBranch};
@@ -236,7 +235,7 @@ class LongUnroller {
 
 }  // namespace
 
-bool unroll_long_loops(Function& f, const BlockCounts& counts) {
+bool runtime_unroll(Function& f, const BlockCounts& counts) {
   return LongUnroller(f, counts).run();
 }
 

@@ -1,12 +1,12 @@
-// Conditional constant propagation. A value is unknown, one constant, or varying, and only ever
-// moves that way; blocks and edges count once something is found to take them. So a parameter that
-// is the same constant on every edge that is ever taken is that constant, round a loop too.
+// Sparse conditional constant propagation. A value is unknown, one constant, or varying, and only moves in
+// this order. Blocks and edges count once they are found to be executable. So a parameter is constant if
+// all executable edges pass the same constant, also around a loop.
 //
-// Blocks are looked at in reverse postorder, again while an edge that goes back has moved a
-// parameter: once without loops, mostly twice with them. After kMostPasses all parameters vary.
+// Blocks are visited in reverse postorder, again while an edge that goes back has changed a parameter:
+// once without loops, mostly twice with them. After kMostPasses all parameters are taken to vary.
 //
-// What is constant afterwards is a `const`; conditions as well, so that fold_branches drops what is
-// never taken. What would trap stays.
+// Values that are constant become `const`, and so do conditions, so that simplify_cfg drops the code that
+// is never reached. Instructions that would trap stay.
 //
 // After: Wegman and Zadeck, "Constant Propagation with Conditional Branches", 1991.
 #include <algorithm>
@@ -21,12 +21,12 @@ namespace {
 
 constexpr uint32_t kMostPasses = 8;
 
-struct Fact {
+struct LatticeFact {
   enum Kind : uint8_t { kUnknown, kConstant, kVarying };
   Kind kind = kUnknown;
   uint64_t bits = 0;
 
-  friend bool operator==(const Fact&, const Fact&) = default;
+  friend bool operator==(const LatticeFact&, const LatticeFact&) = default;
 };
 
 class ConstantPropagator {
@@ -36,7 +36,7 @@ class ConstantPropagator {
 
   void run() {
     order_blocks();
-    for (Value p : f_.params(f_.entry())) lower(p, {Fact::kVarying});
+    for (Value p : f_.params(f_.entry())) lower(p, {LatticeFact::kVarying});
     reached_[f_.entry().index()] = true;
     again_ = true;
     for (uint32_t pass = 0; again_; ++pass) {
@@ -70,15 +70,16 @@ class ConstantPropagator {
 
   void give_up_params() {
     for (Block b : order_) {
-      for (Value p : f_.params(b)) lower(p, {Fact::kVarying});
+      for (Value p : f_.params(b)) lower(p, {LatticeFact::kVarying});
     }
   }
 
   // Moves a value down, never up again; returns whether it moved.
-  bool lower(Value v, Fact to) {
-    Fact& now = facts_[v.index()];
-    if (now.kind == Fact::kVarying || to.kind == Fact::kUnknown || now == to) return false;
-    now = now.kind == Fact::kUnknown ? to : Fact{Fact::kVarying};
+  bool lower(Value v, LatticeFact to) {
+    LatticeFact& now = facts_[v.index()];
+    if (now.kind == LatticeFact::kVarying || to.kind == LatticeFact::kUnknown || now == to)
+      return false;
+    now = now.kind == LatticeFact::kUnknown ? to : LatticeFact{LatticeFact::kVarying};
     return true;
   }
 
@@ -91,25 +92,26 @@ class ConstantPropagator {
     }
   }
 
-  Fact result_of(const Inst& i) const {
-    if (i.op == Opcode::kConst) return {Fact::kConstant, i.imm};
-    if (!evaluates(i.op)) return {Fact::kVarying};
+  LatticeFact result_of(const Inst& i) const {
+    if (i.op == Opcode::kConst) return {LatticeFact::kConstant, i.imm};
+    if (!evaluates(i.op)) return {LatticeFact::kVarying};
     auto args = f_.args(i);
     if (i.op == Opcode::kSelect) {
-      const Fact& c = facts_[args[0].index()];
-      if (c.kind == Fact::kConstant) return facts_[args[c.bits != 0 ? 1 : 2].index()];
+      const LatticeFact& c = facts_[args[0].index()];
+      if (c.kind == LatticeFact::kConstant) return facts_[args[c.bits != 0 ? 1 : 2].index()];
     }
     uint64_t operands[3];
     bool unknown = false;
     for (uint32_t n = 0; n < args.size(); ++n) {
-      const Fact& x = facts_[args[n].index()];
-      if (x.kind == Fact::kVarying) return x;
-      unknown |= x.kind == Fact::kUnknown;
+      const LatticeFact& x = facts_[args[n].index()];
+      if (x.kind == LatticeFact::kVarying) return x;
+      unknown |= x.kind == LatticeFact::kUnknown;
       operands[n] = x.bits;
     }
     if (unknown) return {};
     Evaluation e = evaluate(i.op, i.type, f_.type_of(args[0]), {operands, args.size()});
-    return e.trap == TrapCode::kNone ? Fact{Fact::kConstant, e.bits} : Fact{Fact::kVarying};
+    return e.trap == TrapCode::kNone ? LatticeFact{LatticeFact::kConstant, e.bits}
+                                     : LatticeFact{LatticeFact::kVarying};
   }
 
   void visit_edges(const Inst& t) {
@@ -122,9 +124,9 @@ class ConstantPropagator {
   // Returns the edge that is taken when it is known; beyond the last one while it may become known.
   std::optional<uint32_t> way_of(const Inst& t) const {
     if (t.op != Opcode::kBranch && t.op != Opcode::kSwitch) return std::nullopt;
-    const Fact& c = facts_[f_.args(t)[0].index()];
-    if (c.kind == Fact::kVarying) return std::nullopt;
-    if (c.kind == Fact::kUnknown) return t.edge_count;
+    const LatticeFact& c = facts_[f_.args(t)[0].index()];
+    if (c.kind == LatticeFact::kVarying) return std::nullopt;
+    if (c.kind == LatticeFact::kUnknown) return t.edge_count;
     if (t.op == Opcode::kBranch) return c.bits != 0 ? 0 : 1;
     return static_cast<uint32_t>(std::min<uint64_t>(c.bits, t.edge_count - 1));
   }
@@ -141,20 +143,20 @@ class ConstantPropagator {
 
   // ---- The result -------------------------------------------------------------------------------
 
-  // Whether there is anything to rewrite: most functions have been through here before.
+  // Returns whether there is anything to rewrite: most functions have been through here before.
   bool found_anything() const {
     for (Block b : f_.layout) {
       for (Value p : f_.params(b)) {
-        if (facts_[p.index()].kind == Fact::kConstant) return true;
+        if (facts_[p.index()].kind == LatticeFact::kConstant) return true;
       }
       for (InstId id : f_.block(b).insts) {
         const Inst& i = f_.inst(id);
         auto args = f_.args(i);
         bool asks = i.op == Opcode::kSelect || i.op == Opcode::kTrapIf;
-        bool decided = asks && (facts_[args[0].index()].kind == Fact::kConstant ||
+        bool decided = asks && (facts_[args[0].index()].kind == LatticeFact::kConstant ||
                                 (i.op == Opcode::kSelect && args[1] == args[2]));
         bool constant = i.result.valid() && i.op != Opcode::kConst &&
-                        facts_[i.result.index()].kind == Fact::kConstant;
+                        facts_[i.result.index()].kind == LatticeFact::kConstant;
         if (decided || constant) return true;
       }
     }
@@ -172,8 +174,8 @@ class ConstantPropagator {
   void name_params(Block b) {
     for (size_t n = 0, count = f_.params(b).size(); n < count; ++n) {
       Value p = f_.params(b)[n];
-      const Fact known = facts_[p.index()];
-      if (known.kind != Fact::kConstant) continue;
+      const LatticeFact known = facts_[p.index()];
+      if (known.kind != LatticeFact::kConstant) continue;
       Inst c{.op = Opcode::kConst, .type = f_.type_of(p), .imm = known.bits};
       InstId id = f_.add_inst(c, c.type);
       Value named = f_.inst(id).result;
@@ -190,8 +192,8 @@ class ConstantPropagator {
     if (i.op == Opcode::kTrapIf) return r_.constant_of(f_.args(i)[0]) != 0u;
     if (!i.result.valid() || i.op == Opcode::kConst || i.result.index() >= facts_.size())
       return true;
-    const Fact& known = facts_[i.result.index()];
-    if (known.kind == Fact::kConstant) {
+    const LatticeFact& known = facts_[i.result.index()];
+    if (known.kind == LatticeFact::kConstant) {
       r_.become_constant(id, known.bits);
     } else if (i.op == Opcode::kSelect) {
       auto args = f_.args(i);
@@ -205,7 +207,7 @@ class ConstantPropagator {
 
   Function& f_;
   Rewriter r_;
-  std::vector<Fact> facts_;         // by Value::index()
+  std::vector<LatticeFact> facts_;  // by Value::index()
   std::vector<bool> reached_;       // by Block::index()
   std::vector<Block> order_;        // reverse postorder
   std::vector<uint32_t> position_;  // by Block::index(): in order_
@@ -215,6 +217,6 @@ class ConstantPropagator {
 
 }  // namespace
 
-void propagate_constants(Function& f) { ConstantPropagator(f).run(); }
+void sccp(Function& f) { ConstantPropagator(f).run(); }
 
 }  // namespace uptier::jit

@@ -6,7 +6,7 @@
 
 #include "jit/analysis/block_counts.h"
 #include "jit/analysis/one_of_two.h"
-#include "jit/frontend/select_probes.h"
+#include "jit/ir/turns.h"
 #include "jit/opt/copy_tail.h"
 #include "jit/opt/passes.h"
 #include "jit/opt/splice.h"
@@ -14,14 +14,16 @@
 namespace uptier::jit {
 namespace {
 
-constexpr uint64_t kRounds = 50;
+constexpr uint64_t kRoundsWithoutMiss = 50;
 constexpr uint32_t kMostCopied = 16;
 
 using Turns = std::array<uint64_t, kTurnValues>;
 
 bool is_measured(const Inst& i) { return i.imm != 0; }
 
-bool is_predictable(const Turns& n) { return misses_of(n) * kRounds <= n[0] + n[1] + n[2] + n[3]; }
+bool is_predictable(const Turns& n) {
+  return misses_of(n) * kRoundsWithoutMiss <= n[0] + n[1] + n[2] + n[3];
+}
 
 // How often the condition of a selection is set.
 double share_of(const Inst& i) {
@@ -105,10 +107,10 @@ class SelectSplitter {
     if (redefined.empty()) return;
     remove_unreachable(f_);
     repair_ssa(f_, redefined);
-    prune_params(f_);
+    remove_redundant_phis(f_);
   }
 
-  // The selection at `position` and those behind it on the same condition whose operands are known
+  // The selection at `position` and those after it on the same condition whose operands are known
   // there.
   std::vector<InstId> together(Block b, size_t position, Value condition) const {
     const auto& insts = f_.block(b).insts;
@@ -163,7 +165,7 @@ class SelectSplitter {
 
 }  // namespace
 
-void split_selects(Function& f) {
+void select_to_branch(Function& f) {
   bool any = std::ranges::any_of(f.layout, [&](Block b) {
     const auto& insts = f.block(b).insts;
     return std::ranges::any_of(insts, [&](InstId i) { return f.inst(i).op == Opcode::kSelect; });

@@ -1,24 +1,25 @@
-// split_selects: a selection becomes a branch where its loop waits for it longer than for a branch.
+// select_to_branch: makes a selection a branch where its loop waits for the selection longer.
 //
 //     b: ... v = select c, x, y; rest          b: ... branch c, t, e
 //                                       ->     t: jump j(x)    e: jump j(y)
 //                                              j(v): rest
 //
-// A selection waits for its condition, and what is loaded from where it says, or computed in the
-// next round, waits with it; behind a branch that is predicted nothing does. With what was counted
-// of the condition (ir/select_probes.h)
+// A selection waits for its condition. A load through the selected address, or the next round, waits with
+// it. Code after a predicted branch does not wait. By the counted turns of the condition (ir/turns.h),
 //
 //   n       executions
-//   misses  misses_of(): what stays the same for long is predicted, and what changes every time
+//   misses  misses_of(): a condition that rarely changes is predicted, and so is one that always does
 //
-// a selection becomes a branch
+// a selection becomes a branch if it is
 //
-//   predictable    when misses * kRounds <= n
-//   one of two     whatever its misses, and without counts: the rest of the block stores where it
-//                  says, and its loop reads one of the places (one_of_two.h). The rest is done in
-//                  both ways then, with a store each, if it is at most kMostCopied instructions long
+//   predictable    misses * kRounds <= n
+//   one of two     whatever its misses, and without counts: the rest of the block stores through the
+//                  selected address, and its loop reads one of the two places (analysis/one_of_two.h).
+//                  Both ways then do the rest, each with its own store, if it is at most kMostCopied
+//                  instructions long
 //
-// What asks the same behind it in the block, of what is known before it, goes with it.
+// Later selections in the block on the same condition, of values known before it, become part of the
+// same branch.
 //
 //   Thread: none of its own. Cost: one look at each instruction; near linear where something is split.
 #pragma once
@@ -27,6 +28,6 @@
 
 namespace uptier::jit {
 
-void split_selects(Function& f);
+void select_to_branch(Function& f);
 
 }  // namespace uptier::jit

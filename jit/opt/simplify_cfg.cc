@@ -112,6 +112,6 @@ class BranchFolder {
 
 }  // namespace
 
-void fold_branches(Function& f) { BranchFolder(f).run(); }
+void simplify_cfg(Function& f) { BranchFolder(f).run(); }
 
 }  // namespace uptier::jit

@@ -48,7 +48,7 @@ class LengthGuesser {
     return at != lengths_.end() && is_short(i, at->second) ? static_cast<uint32_t>(at->second) : 0;
   }
 
-  // Returns the block of what came behind the call.
+  // Returns the block of what came after the call.
   Block ask(Block b, size_t position, uint32_t length) {
     InstId id = f_.block(b).insts[position];
     Block rest = split_block(f_, b, position + 1);
@@ -116,7 +116,7 @@ class LengthGuesser {
 
 }  // namespace
 
-void guess_lengths(Function& f, std::span<const SiteValues> guesses) {
+void specialize_memcpy(Function& f, std::span<const SiteValues> guesses) {
   if (!guesses.empty() && has_bulk_calls(f)) LengthGuesser(f, guesses).run();
 }
 

@@ -1,13 +1,13 @@
 //   func @f(i32, i32):                    func @f(i32, i32):
 //   b0(v0, v1): ... v1 ...        ->      b0(v0, v1): v2 = const 8; ... v2 ...
 //
-// The parameter stays where calls put it, and nothing reads it. What frames need that an exit makes
-// is the constant as well, so baseline code goes on with the value that it was called with.
+// Calls still pass the parameter, but nothing reads it. Frames that an exit makes get the constant as
+// well, so baseline code goes on with the value that the function was called with.
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
 
-void assume_params(Function& f, std::span<const ParamValue> values) {
+void specialize_params(Function& f, std::span<const ParamValue> values) {
   Block entry = f.entry();
   std::vector<Value> known(f.values.size());
   std::vector<InstId> first;
@@ -31,7 +31,7 @@ void assume_params(Function& f, std::span<const ParamValue> values) {
       }
     }
   }
-  // Behind the block's probe, which names whose code this is.
+  // After the block's probe, which names whose code this is.
   auto& insts = f.block(entry).insts;
   bool probed = !insts.empty() && is_block_probe(f.inst(insts.front()));
   insts.insert(insts.begin() + (probed ? 1 : 0), first.begin(), first.end());

@@ -1,12 +1,12 @@
-// splice: puts the body of a method in the place of a direct call of it.
+// splice: replaces a direct call by the body of its callee.
 //
 //     b: ... call f(x) ...        b:     ... body of f's entry, with x for its parameters ...
 //                            ->   ...    further blocks of the body; each return jumps to
 //                                 rest(v: the result): probe block b resumes; ...
 //
-// Everything that came with the body carries its number, see Origin. Loads that the callee calls
-// invariant are so while the callee runs, not for as long as the caller does: they lose the flag,
-// unless the caller itself has an invariant load of the same place.
+// Everything that comes from the body carries its number, see Origin. Loads that the callee marks as
+// invariant are invariant while the callee runs, not while the caller does. So they lose the flag, unless
+// the caller itself has an invariant load of the same place.
 #pragma once
 
 #include <set>
@@ -38,17 +38,17 @@ class InvariantPlaces {
   std::set<Key> places_;
 };
 
-// Whether a body may be spliced into others: its host functions have addresses, and its guards
+// Returns whether a body may be spliced into others: its host functions have addresses, and its guards
 // leave for frames.
 bool can_splice(const Function& callee);
 
-// Splits a block before instruction `position`; returns the block of the rest, laid out behind it.
+// Splits a block before instruction `position`; returns the block of the rest, laid out after it.
 // `b` is left without a terminator. The rest resumes the site that `b` has at its end.
 Block split_block(Function& f, Block b, size_t position);
 
 struct Spliced {
   uint32_t body = 0;          // the number of the new body
-  Block rest;                 // what came behind the call
+  Block rest;                 // what came after the call
   std::vector<Block> blocks;  // of the body, in its order, without its entry
 };
 

@@ -1,14 +1,15 @@
-// A guard that a value is 0 or 1, right in front of a branch on it, is asked on one of the ways only:
+// A guard that a value is 0 or 1, right before a branch on the same value, moves to one of its ways:
 //
 //     guard y <=u 1                          branch y == 1, yes, ask
 //     branch y, yes(a), no(b)      ->      ask:
 //                                            guard y == 0
 //                                            jump no(b)
 //
-// So hosts that box booleans ask once on the way that is taken more often (the counts say which; `yes`
-// where they say nothing), not twice. Where y is x + c, x is compared, which spares the sum as well.
+// So code of hosts that box booleans tests once, not twice, on the way that is taken more often (by the
+// counts; `yes` without counts). Where y is x + c, x is compared, which saves the addition as well.
 //
-// Only what is pure lies between the two, so the guard leaves with the same values for the same place.
+// Only pure instructions lie between guard and branch, so the guard leaves with the same values for the
+// same deopt target.
 #include <algorithm>
 
 #include "jit/analysis/condition.h"
@@ -50,7 +51,7 @@ class GuardSplitter {
     return i.valid() ? &f_.inst(i) : nullptr;
   }
 
-  // Whether a guard says that a value is 0 or 1, and no more.
+  // Returns whether a guard says that a value is 0 or 1, and no more.
   bool tells_two(const Inst& guard, Value v) const {
     Condition c = condition_of(f_, f_.args(guard)[0], true);
     if (c.a != v || !c.holds) return false;

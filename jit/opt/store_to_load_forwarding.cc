@@ -1,17 +1,18 @@
-// What a block knows of memory: places and the values in them. A block begins with what all blocks
-// before it ended with; where a loop begins, without what the loop may write, and without places
-// of class 0: each round reads those anew, as they may be words by which others stop the loop.
-// Facts are (place, type, value), at most kMostFacts of them, the oldest goes first.
+// Store-to-load forwarding, redundant-load and dead-store elimination, by what a block knows of memory:
+// facts (place, type, value), at most kMostFacts of them; the oldest is dropped first. A block starts with
+// the facts that all blocks before it end with. A loop header starts without what the loop may write, and
+// without places of alias class 0: another thread may write those to stop the loop, so each round must
+// read them again.
 //
-//   a load of a place that is known, as the same type, is the value that was stored or loaded
-//   there: that access did not fault, so this one does not
+//   load    of a known place, as the same type: is the value that was stored or loaded there. That
+//           access did not fault, so this one does not
+//   store   forgets what it may have touched
+//   call    forgets everything but places that never change
 //
-//   a store forgets what it may have touched, a call all but invariant places
-//
-//   a store that the same place's next store follows, with nothing between that could read it or
-//   leave the function, is dropped. If it may trap, the next one has to do so in its stead: it must
-//   be as wide, with nothing stored or counted between them, and its trap is then the first one's.
-//   An access of a place that is known does not trap
+// A store is dropped if the next store to the same place follows, and nothing between them can read the
+// place or leave the function. If it may trap, the next one must trap in its place: it must be as wide,
+// nothing may be stored or counted between them, and it takes over the location of the first. An access
+// to a known place does not trap.
 #include <algorithm>
 
 #include "jit/analysis/control_flow.h"
@@ -25,7 +26,7 @@ namespace {
 
 constexpr size_t kMostFacts = 48;
 
-struct Fact {
+struct MemoryFact {
   MemoryPlace place;
   Opcode load;  // the load that gives `value`
   Type type;
@@ -93,12 +94,12 @@ class MemoryForwarder {
     if (!loops_.is_header(b)) return;
     const Writes& w = writes_[loops_.loop_of[b.index()]];
     std::erase_if(facts_,
-                  [&](const Fact& k) { return k.place.alias == 0 || w.may_touch(k.place); });
+                  [&](const MemoryFact& k) { return k.place.alias == 0 || w.may_touch(k.place); });
   }
 
-  void keep_common(const std::vector<Fact>& other) {
-    std::erase_if(facts_, [&](const Fact& k) {
-      return std::none_of(other.begin(), other.end(), [&](const Fact& o) {
+  void keep_common(const std::vector<MemoryFact>& other) {
+    std::erase_if(facts_, [&](const MemoryFact& k) {
+      return std::none_of(other.begin(), other.end(), [&](const MemoryFact& o) {
         return o.load == k.load && o.type == k.type && o.value == k.value &&
                same_place(o.place, k.place);
       });
@@ -106,19 +107,19 @@ class MemoryForwarder {
   }
 
   void forget(const MemoryPlace& p) {
-    std::erase_if(facts_, [&](const Fact& k) { return may_touch(k.place, p); });
+    std::erase_if(facts_, [&](const MemoryFact& k) { return may_touch(k.place, p); });
   }
 
   // Something somewhere is stored to.
   void forget_class(unsigned alias) {
-    std::erase_if(facts_, [&](const Fact& k) {
+    std::erase_if(facts_, [&](const MemoryFact& k) {
       return alias == 0 || k.place.alias == 0 || k.place.alias == alias;
     });
   }
 
-  // Whether a place has been accessed, as far as is known, so that accessing it does not trap.
+  // Returns whether a place has been accessed, as far as is known, so that accessing it does not trap.
   bool is_known(const MemoryPlace& p) const {
-    return std::any_of(facts_.begin(), facts_.end(), [&](const Fact& k) {
+    return std::any_of(facts_.begin(), facts_.end(), [&](const MemoryFact& k) {
       return same_place(k.place, p) && p.width <= k.place.width;
     });
   }
@@ -127,7 +128,7 @@ class MemoryForwarder {
     const Inst& i = f_.inst(id);
     if ((i.flags & kMemInvariant) != 0) return false;
     MemoryPlace p = place_of(f_, i);
-    for (const Fact& k : facts_) {
+    for (const MemoryFact& k : facts_) {
       if (k.load != i.op || k.type != i.type || !same_place(k.place, p)) continue;
       r_.replace(i.result, k.value);
       return true;
@@ -145,7 +146,7 @@ class MemoryForwarder {
     if (i.op == Opcode::kStore) learn({p, Opcode::kLoad, i.type, f_.args(i)[0]});
   }
 
-  void learn(const Fact& k) {
+  void learn(const MemoryFact& k) {
     if (facts_.size() == kMostFacts) facts_.erase(facts_.begin());
     facts_.push_back(k);
   }
@@ -161,7 +162,7 @@ class MemoryForwarder {
     return (f_.inst(id).flags & kMemTraps) != 0 && !harmless_[id.index()];
   }
 
-  // Whether a store may be dropped because of a later one, which then traps for it.
+  // Returns whether a store may be dropped because of a later one, which then traps for it.
   bool replaces(const Pending& later, InstId id, const MemoryPlace& p) const {
     if (!same_place(p, later.place) || p.width > later.place.width) return false;
     if (!may_trap(id)) return p.width == later.place.width || !may_trap(later.store);
@@ -188,7 +189,7 @@ class MemoryForwarder {
     insts.erase(insts.begin(), insts.begin() + static_cast<ptrdiff_t>(end));
   }
 
-  // Takes note of what an instruction does to the stores behind it.
+  // Takes note of what an instruction does to the stores after it.
   bool is_dead_store(InstId id) {
     const Inst& i = f_.inst(id);
     Shape s = info(i.op).shape;
@@ -222,14 +223,14 @@ class MemoryForwarder {
   LoopNest loops_;
   std::vector<Writes> writes_;  // by loop
   Block block_ = Block::none();
-  std::vector<Fact> facts_;
-  std::vector<std::vector<Fact>> at_end_;  // by Block::index()
-  std::vector<bool> harmless_;             // by InstId::index(): an access that does not trap
+  std::vector<MemoryFact> facts_;
+  std::vector<std::vector<MemoryFact>> at_end_;  // by Block::index()
+  std::vector<bool> harmless_;                   // by InstId::index(): an access that does not trap
   std::vector<Pending> pending_;
 };
 
 }  // namespace
 
-void forward_memory(Function& f, bool counting) { MemoryForwarder(f, counting).run(); }
+void store_to_load_forwarding(Function& f, bool counting) { MemoryForwarder(f, counting).run(); }
 
 }  // namespace uptier::jit

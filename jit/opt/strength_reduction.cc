@@ -1,5 +1,5 @@
-// What a loop of one block computes anew in each round from a value that grows by a constant
-// becomes a variable that grows by itself:
+// Strength reduction. What a loop of one block computes in each round from a variable that grows by a
+// constant becomes a variable that grows by itself:
 //
 //     loop(i):                               loop(i, a):                    a: i * 24 + b
 //       t = mul i, 24
@@ -9,17 +9,17 @@
 //       branch c, loop(i'), out                a' = add a, 24
 //                                              branch c, loop(i', a'), out
 //
-// In arithmetic that wraps around this is always the same. It takes a register and an addition, so
-// it is done where at least kLeastSaved instructions of the machine go, by this count:
+// This is always the same in arithmetic that wraps around. It takes a register and an addition, so it is
+// done where it saves at least kLeastSaved machine instructions, counted as
 //
-//     mul 2, by 3, 5 or 9 1      shl 1, by 1 to 3 within a sum 0 (it is a part of lea)
-//     add, sub 1                 what is used elsewhere as well stays, and counts for nothing
+//     mul 2, by 3, 5 or 9 1      shl 1, by 1 to 3 within a sum 0 (it is part of a lea)
+//     add, sub 1                 what is used elsewhere as well stays, and counts 0
 //
-// and where all that is live in the loop leaves registers over.
+// and where the values that are live in the loop leave registers free.
 #include <algorithm>
 
 #include "jit/analysis/induction.h"
-#include "jit/opt/loop_entry.h"
+#include "jit/opt/loop_preheader.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
@@ -28,7 +28,7 @@ namespace {
 constexpr unsigned kLeastSaved = 2;
 constexpr size_t kMostLive =
     9;  // integers; of 13 registers, some of which hold what is short-lived
-constexpr size_t kMostInsts = 200;  // of the loop
+constexpr size_t kMostReducedInsts = 200;  // of the loop
 
 class StrengthReducer {
  public:
@@ -51,7 +51,7 @@ class StrengthReducer {
   bool is_loop(Block b) const {
     auto edges = f_.successors(b);
     bool turns = edges.size() == 2 && (edges[0].to == b) != (edges[1].to == b);
-    if (!turns || f_.block(b).insts.size() > kMostInsts) return false;
+    if (!turns || f_.block(b).insts.size() > kMostReducedInsts) return false;
     return std::ranges::any_of(f_.block(b).insts, [&](InstId i) { return multiplies(f_.inst(i)); });
   }
 
@@ -143,7 +143,7 @@ class StrengthReducer {
 
   void rewrite(uint32_t back, const Induction& grows, const std::vector<Value>& chosen) {
     Predecessors preds(f_);
-    LoopEntry e(f_, loop_, preds[loop_.index()]);
+    LoopPreheader e(f_, loop_, preds[loop_.index()]);
     std::vector<Value> begin(f_.params(e.block()).begin(), f_.params(e.block()).end());
     std::vector<uint64_t> steps;
     for (Value v : chosen) {
@@ -185,6 +185,6 @@ class StrengthReducer {
 
 }  // namespace
 
-void reduce_strength(Function& f) { StrengthReducer(f).run(); }
+void strength_reduction(Function& f) { StrengthReducer(f).run(); }
 
 }  // namespace uptier::jit

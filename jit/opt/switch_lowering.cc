@@ -1,13 +1,11 @@
-// A switch is a load from a table and a jump that is hard to predict. So
+// Switch lowering. A jump table is a load and a jump that is hard to predict. So
 //
-//   a case that takes 40 % of its executions (of at least kLeastSeen observed ones; then of the
-//   rest) is compared with first
-//
-//   what has kFew cases or fewer has no table: they are compared with, one after the other
-//
-//   what is left and goes in kMostRanges directions at most, each for a run of neighbouring cases,
-//   is a tree of comparisons, split where the executions on both sides are most nearly alike. A
-//   case that is compared with first goes with its neighbours: its own way is never taken
+//   - a case that takes 40 % of the executions (of at least kLeastSeen observed ones; then of the rest) is
+//     compared with first
+//   - a switch of kFew cases or fewer has no table: it compares with them one after the other
+//   - the rest, if it has at most kMostRanges runs of neighbouring cases with one target each, becomes a
+//     binary tree of comparisons, split where both sides have about the same number of executions. A case
+//     that is compared with first joins its neighbours: its own way is never taken in the tree
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -22,7 +20,6 @@ constexpr uint32_t kFew = 3;
 constexpr uint32_t kMostLifted = 2;
 constexpr size_t kMostRanges = 6;       // of a tree: at most three comparisons deep
 constexpr uint32_t kCasesForRange = 3;  // in the mean, else a table it is
-constexpr float kLeastSeen = 32;
 constexpr float kLiftedShare = 0.4f;
 
 class CaseLifter {
@@ -154,7 +151,7 @@ class CaseLifter {
     return best;
   }
 
-  // Makes a block behind `b` for some of the ways.
+  // Makes a block after `b` for some of the ways.
   Block half(Block b, std::span<const Range> ranges) {
     Block part = f_.add_block();
     layout_.put_behind(b, part);
@@ -185,7 +182,7 @@ class CaseLifter {
     return f_.inst(f_.append(b, i, result)).result;
   }
 
-  // Returns the block behind the test, to which the switch has moved; `count` executions get there.
+  // Returns the block after the test, to which the switch has moved; `count` executions get there.
   Block ask(Block b, InstId table, uint32_t number, float count) {
     Block rest = f_.add_block();
     layout_.put_behind(b, rest);
@@ -241,6 +238,6 @@ class CaseLifter {
 
 }  // namespace
 
-void lift_cases(Function& f, const BlockCounts& counts) { CaseLifter(f, counts).run(); }
+void switch_lowering(Function& f, const BlockCounts& counts) { CaseLifter(f, counts).run(); }
 
 }  // namespace uptier::jit

@@ -1,11 +1,12 @@
-// A short block that returns is copied to the ends of those that jump to it, where they run often:
+// Tail duplication. A short block that returns is copied to the ends of the blocks that jump to it, where
+// these run often. This
 //
-//   the jump is saved
-//   a way through the body that needs no frame ends without meeting those that have one, so that it
-//   need not make one (x64/frame_plan.h)
+//   - saves the jump
+//   - lets a way through the body that needs no frame end without meeting those that have one, so that no
+//     frame is made for it (regalloc/frame_plan.h)
 //
-// Counts say how often. A copy keeps the block's probes, so counts still sum up. Nothing that the
-// block defines is used elsewhere, since nothing comes behind it.
+// Counts say how often. A copy keeps the block's probes, so counts still add up. Nothing that the block
+// defines is used elsewhere, because nothing comes after it.
 #include <algorithm>
 
 #include "jit/opt/copy_tail.h"
@@ -14,9 +15,8 @@
 namespace uptier::jit {
 namespace {
 
-constexpr uint32_t kMostInsts = 6;      // without probes and constants
-constexpr float kLeastShare = 0.0625f;  // of all calls: so there are 16 copies at most
-constexpr float kLeastSeen = 32;
+constexpr uint32_t kMostTailInsts = 6;      // without probes and constants
+constexpr float kLeastCallShare = 0.0625f;  // of all calls: so there are 16 copies at most
 
 class ReturnCopier {
  public:
@@ -25,7 +25,7 @@ class ReturnCopier {
   void run() {
     const Inst* probe = first_block_probe(f_, f_.entry());
     if (counts_.empty() || probe == nullptr) return;
-    least_ = std::max(kLeastShare * counts_.at(*probe), kLeastSeen * counts_.sample(*probe));
+    least_ = std::max(kLeastCallShare * counts_.at(*probe), kLeastSeen * counts_.sample(*probe));
     bool any = false;
     for (Block b : f_.layout) any |= visit(b);
     if (any) remove_unreachable(f_);
@@ -34,7 +34,7 @@ class ReturnCopier {
  private:
   bool visit(Block tail) {
     bool returns = f_.terminator(tail).op == Opcode::kReturn && tail != f_.entry();
-    if (!returns || preds_[tail.index()].size() < 2 || !may_copy_tail(f_, tail, kMostInsts)) {
+    if (!returns || preds_[tail.index()].size() < 2 || !may_copy_tail(f_, tail, kMostTailInsts)) {
       return false;
     }
     bool any = false;
@@ -60,6 +60,6 @@ class ReturnCopier {
 
 }  // namespace
 
-void copy_returns(Function& f, const BlockCounts& counts) { ReturnCopier(f, counts).run(); }
+void tail_duplication(Function& f, const BlockCounts& counts) { ReturnCopier(f, counts).run(); }
 
 }  // namespace uptier::jit

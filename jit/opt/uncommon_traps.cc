@@ -1,5 +1,5 @@
-// What a profile has never seen is left out: a block that no sample ran becomes an exit, the blocks
-// behind it go, and what they kept alive, joined or spoiled goes with them.
+// Uncommon traps. A block that no sample ran becomes a side exit. The blocks after it disappear, and so
+// does what they kept alive, joined or made unknown.
 //
 //   b7 (count 0):  ...                 b7:  guard 0, unreached [live]
 //                  jump b9      ->          trap unreachable
@@ -84,7 +84,7 @@ class ColdPruner {
 
 }  // namespace
 
-uint32_t prune_cold(Function& f, const DeoptContext& c, const ColdBlocks& cold) {
+uint32_t uncommon_traps(Function& f, const DeoptContext& c, const ColdBlocks& cold) {
   if (cold.counts.empty()) return 0;
   return ColdPruner(f, c, cold).run();
 }

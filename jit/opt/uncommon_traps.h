@@ -1,4 +1,4 @@
-// prune_cold: leaves out of optimized code what a profile has never seen.
+// uncommon_traps: replaces blocks that a profile has never seen by side exits.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct ColdBlocks {
 };
 
 // Replaces blocks that never ran by exits to baseline code. Returns how many. `f` as it was built,
-// but for what attach_deopts did.
-uint32_t prune_cold(Function& f, const DeoptContext& c, const ColdBlocks& cold);
+// except what attach_deopts did.
+uint32_t uncommon_traps(Function& f, const DeoptContext& c, const ColdBlocks& cold);
 
 }  // namespace uptier::jit

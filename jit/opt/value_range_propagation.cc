@@ -1,8 +1,8 @@
-// What the intervals of values decide:
+// Value range propagation: what the intervals of values decide.
 //
-//   comparisons, overflow tests, and what can be one value only     a constant
+//   comparisons, overflow tests, and what has one possible value    a constant
 //   branch, switch                                                  a jump
-//   trap_if, guard that never fail                                  nothing
+//   trap_if, guard that never fail                                  removed
 //   add_trap, sub_trap, mul_trap that never trap                    add, sub, mul
 //   div_s, rem_s, extend_s, shr_s of what is never negative         div_u, rem_u, extend_u, shr_u
 //   x lt_u y (le_u ...) where neither is negative                   x lt_s y
@@ -10,8 +10,8 @@
 //   i32 index of an access that is x + c or x << c and does not      the same of extend_u x,
 //   wrap around                                                      which the address takes in
 //
-// Comparisons become signed ones so that a check of bounds is the question that the loop around it
-// has asked: settle_conditions knows its answer.
+// Comparisons become signed so that a bounds check is the same condition as the test of the loop around
+// it: conditional_elimination then knows the answer.
 #include <algorithm>
 
 #include "jit/analysis/ranges.h"
@@ -42,7 +42,7 @@ class RangeSettler {
     Rewriter r(f_);
     std::vector<Block> order = compute_dominators(f_).order;
     r.run(order, [&](InstId i) { return apply(r, i); });
-    if (ways_) fold_branches(f_);
+    if (ways_) simplify_cfg(f_);
     return true;
   }
 
@@ -94,7 +94,7 @@ class RangeSettler {
 
   Value summand(Value sum) const { return f_.args(f_.inst(f_.value(sum).inst))[0]; }
 
-  // Whether it is a sum or a shift by a constant that an address may take in, and stays below 2^32.
+  // Returns whether it is a sum or a shift by a constant that an address may take in, and stays below 2^32.
   bool never_wraps(Value v) const {
     InstId id = f_.value(v).inst;
     if (!id.valid()) return false;
@@ -229,6 +229,6 @@ class RangeSettler {
 
 }  // namespace
 
-bool settle_ranges(Function& f) { return RangeSettler(f).run(); }
+bool value_range_propagation(Function& f) { return RangeSettler(f).run(); }
 
 }  // namespace uptier::jit

@@ -163,7 +163,7 @@ class ValueGuesser {
   }
 
   // Makes the guard, to stand in `b` and to leave for the start of `to`. Returns the constant that
-  // the value is behind it; none for a range.
+  // the value is after it; none for a range.
   Value ask(const Guess& g, Block b, Block to, std::span<const Value> passed, bool in_loop,
             std::vector<InstId>& out) {
     Type t = f_.type_of(g.value);
@@ -225,8 +225,8 @@ class ValueGuesser {
 
 }  // namespace
 
-uint32_t guess_values(Function& f, const DeoptContext& c, std::span<const SiteValues> guesses,
-                      LoopId entered_at) {
+uint32_t value_speculation(Function& f, const DeoptContext& c, std::span<const SiteValues> guesses,
+                           LoopId entered_at) {
   if (guesses.empty()) return 0;
   return ValueGuesser(f, c, entered_at).run(guesses);
 }

@@ -1,16 +1,15 @@
-// guess_values: takes the values that probes of the host see to be what they were seen to be.
+// value_speculation: compiles for the values that the host's probes have seen, with guards.
 //
 //     b0: d = load p; probe value d       b0: d = load p
 //         jump b1(0)                          g = eq d, 10; guard g, value
 //     b1(i): ... rem x, d ...      ->         jump b1(0)
 //                                         b1(i): ... rem x, 10 ...
 //
-// A guess is one value, and a guard compares with it; or a range, and a guard asks with one
-// comparison whether the value lies there: settle_ranges knows what follows. A guard stands at the
-// start of a block, or on the one way into a loop, which are places that baseline code can go on
-// from (ir/deopt_points.h); it is the first such place behind the value's definition that lies
-// above most of what the value steers. What the definition's own block does with the value keeps
-// asking.
+// A guess is one value, and the guard compares with it; or a range, and the guard tests it with one
+// comparison, from which value_range_propagation draws its conclusions. Baseline code can only go on from
+// deopt targets (analysis/deopt_targets.h), so a guard stands at the start of a block, or on the only way
+// into a loop. The pass takes the first such place after the definition of the value that dominates most
+// of what depends on the value. Uses in the block of the definition itself are not specialized.
 //
 //   Thread: none of its own. Cost: near linear, for each guess.
 #pragma once
@@ -23,10 +22,10 @@
 
 namespace uptier::jit {
 
-// Returns how many guards were placed. `f` as it was built, but for what attach_deopts did; blocks
+// Returns how many guards were placed. `f` as it was built, except what attach_deopts did; blocks
 // that are added come last in its layout. `entered_at`: the loop at which the code is entered, or
 // none; what would have to be known before that is not guessed.
-uint32_t guess_values(Function& f, const DeoptContext& c, std::span<const SiteValues> guesses,
-                      LoopId entered_at);
+uint32_t value_speculation(Function& f, const DeoptContext& c, std::span<const SiteValues> guesses,
+                           LoopId entered_at);
 
 }  // namespace uptier::jit

@@ -35,7 +35,7 @@ class FlowLayout {
 
   // Returns the counters of a slab: by block site - 1 in block mode, by edge of shape().graph in
   // edge mode (0 where no counter is). Words may be written by other threads meanwhile. A slab that
-  // is too short reads as zeros behind its end.
+  // is too short reads as zeros after its end.
   std::vector<uint64_t> read(std::span<const uint64_t> slab,
                              Reading reading = Reading::kExact) const;
 
@@ -54,7 +54,7 @@ class FlowLayout {
     return counts(read(slab), traps, entries);
   }
 
-  // Whether nothing in the code counts, so that counts() must be told the number of calls.
+  // Returns whether nothing in the code counts, so that counts() must be told the number of calls.
   bool needs_entries() const { return mode_ == FlowMode::kEdges && shape().entry_is_known(); }
   FlowMode mode() const { return mode_; }
   // Empty in block mode.

@@ -76,7 +76,7 @@ struct ProbePlan {
   uint32_t stride() const {
     return (narrow ? 4u : 8u) * (counters == CounterMode::kDual ? 2u : 1u);
   }
-  // Whether anything but control flow is observed.
+  // Returns whether anything but control flow is observed.
   bool has_sites() const;
   // Flow counters in code.
   uint32_t flow_counters() const;

@@ -5,15 +5,15 @@
 // Operands carry their locations afterwards; what has to happen between instructions is in `moves`.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "jit/machine/machine.h"
 #include "jit/regalloc/live_ranges.h"
+#include "jit/regalloc/piece_list.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 
 // A copy in the gap before instruction `gap`. Moves of one gap and phase happen at once.
 struct Move {
@@ -29,38 +29,7 @@ struct Allocation {
   RegMask used = 0;         // registers that hold something somewhere
 };
 
-// A part of a vreg's life with one location. Parts of a vreg are linked in order, and share its
-// ranges and uses: a part has those between `from` and `to`.
-struct Piece {
-  uint32_t vreg = 0;
-  uint32_t from = 0, to = 0;
-  uint32_t ranges_at = 0, ranges_end = 0;  // in LiveRanges::ranges; never empty
-  uint32_t uses_at = 0, uses_end = 0;      // in LiveRanges::uses
-  uint32_t next = UINT32_MAX;              // the next part of the vreg
-  Location at;  // a slot carries the vreg's number until slots are colored
-};
-
-struct PieceList {
-  std::vector<Piece> pieces;  // piece v is the first part of vreg v; from == to: never live
-
-  // Returns the part of `v` that is live at or around a position: the last that begins at or
-  // before, or the first. Cost: logarithmic in the number of parts.
-  uint32_t at(uint32_t v, uint32_t pos) const {
-    if (pieces[v].next == UINT32_MAX) return v;
-    const auto& parts = orders_[order_of_[v]];
-    auto begins_after = [&](uint32_t at, uint32_t p) { return at < pieces[p].from; };
-    return *(std::upper_bound(parts.begin() + 1, parts.end(), pos, begins_after) - 1);
-  }
-
-  // Puts a part behind part `p` of the same vreg.
-  void add_behind(uint32_t p, const Piece& part);
-
- private:
-  std::vector<uint32_t> order_of_;             // by vreg, when it has several parts: in `orders_`
-  std::vector<std::vector<uint32_t>> orders_;  // parts of a vreg, by position
-};
-
-// Gives every part of every vreg a register or a slot. See linear_scan.cc.
+// Gives every part of every vreg a register or a slot. See linear_scan.h.
 PieceList scan(const MachineFunction& m, const LiveRanges& live);
 
 // Writes operand locations, and makes the moves between parts, at definitions and on edges.
@@ -76,4 +45,4 @@ Allocation allocate_registers(MachineFunction& m);
 // Returns the first operand that reads a place which does not hold its value, or an empty string.
 std::string check_allocation(const MachineFunction& m, const Allocation& a);
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

@@ -1,12 +1,12 @@
 // For each place (register or slot), the set of vregs whose value it holds. Sets meet by
 // intersection where paths join, until nothing changes; then every use is looked up. Parameters
-// take the identity of their arguments on each edge. Constants have identities behind the vregs.
+// take the identity of their arguments on each edge. Constants have identities after the vregs.
 #include <algorithm>
 #include <map>
 
 #include "jit/regalloc/allocation.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 namespace {
 
 using Holds = std::map<uint32_t, std::vector<uint32_t>>;  // by Location::bits, sorted
@@ -86,7 +86,7 @@ class Checker {
     const MBlock& block = m_.blocks[b];
     auto move = std::lower_bound(a_.moves.begin(), a_.moves.end(), block.begin,
                                  [](const Move& m, uint32_t gap) { return m.gap < gap; });
-    // Definitions found in fixed places are known before the moves behind their instruction.
+    // Definitions found in fixed places are known before the moves after their instruction.
     for (uint32_t n = block.begin; n < block.end; ++n) {
       while (move != a_.moves.end() && move->gap == n) move = do_moves(move, s);
       step(n, s, report);
@@ -170,4 +170,4 @@ std::string check_allocation(const MachineFunction& m, const Allocation& a) {
   return Checker(m, a).run();
 }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

@@ -5,7 +5,7 @@
 #include "jit/regalloc/allocation.h"
 #include "jit/regalloc/frame_plan.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 namespace {
 
 struct Life {
@@ -37,7 +37,7 @@ uint32_t color_slots(MachineFunction& m, const PieceList& pieces, std::vector<Mo
   std::priority_queue<Taken, std::vector<Taken>, std::greater<>> taken;
   uint32_t slots = 0;
   for (const Life& l : lives_in_memory(pieces, vregs)) {
-    // A store right after the definition may lie one gap behind the last position.
+    // A store right after the definition may lie one gap after the last position.
     if (!taken.empty() && taken.top().first + 2 <= l.from) {
       color[l.vreg] = taken.top().second;
       taken.pop();
@@ -82,4 +82,4 @@ Allocation allocate_registers(MachineFunction& m) {
   return allocate(m, live);
 }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

@@ -4,23 +4,23 @@
 #include <tuple>
 #include <utility>
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
+constexpr uint32_t kNoPiece = UINT32_MAX;
 
 class Sweep {
  public:
   Sweep(const MachineFunction& m, const LiveRanges& live, const PieceList& list)
-      : m_(m), list_(list), active_at_(m.vregs.size(), kNone), seen_(m.vregs.size(), 0) {
+      : m_(m), list_(list), active_at_(m.vregs.size(), kNoPiece), seen_(m.vregs.size(), 0) {
     for (uint32_t v = 0; v < m.vregs.size(); ++v) {
       uint32_t p = list.pieces[v].next;
-      if (p == kNone) continue;
+      if (p == kNoPiece) continue;
       for (const Range& r : live.ranges_of(v)) {
         starts_.push_back({r.from, v});
         ends_.push_back({r.to, v});
       }
-      for (; p != kNone; p = list.pieces[p].next) begins_.push_back({list.pieces[p].from, v});
+      for (; p != kNoPiece; p = list.pieces[p].next) begins_.push_back({list.pieces[p].from, v});
     }
     for (auto* events : {&starts_, &ends_, &begins_}) std::sort(events->begin(), events->end());
     collect_arrivals();
@@ -83,7 +83,7 @@ class Sweep {
   }
 
   void leave(uint32_t v) {
-    uint32_t at = std::exchange(active_at_[v], kNone);
+    uint32_t at = std::exchange(active_at_[v], kNoPiece);
     active_[at] = active_.back();
     active_.pop_back();
     if (at < active_.size()) active_at_[active_[at]] = at;
@@ -102,7 +102,7 @@ class Sweep {
     ++crossing_;
     for (auto it = first; it != last; ++it) {
       uint32_t v = it->vreg;
-      if (active_at_[v] == kNone || std::exchange(seen_[v], crossing_) == crossing_) continue;
+      if (active_at_[v] == kNoPiece || std::exchange(seen_[v], crossing_) == crossing_) continue;
       compare(a, v, before, after);
     }
   }
@@ -134,4 +134,4 @@ std::vector<EdgeChange> find_edge_changes(const MachineFunction& m, const LiveRa
   return Sweep(m, live, list).run();
 }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

@@ -12,7 +12,7 @@
 
 #include "jit/regalloc/allocation.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 
 struct EdgeChange {
   uint32_t block;          // that the edge leaves
@@ -26,4 +26,4 @@ struct EdgeChange {
 std::vector<EdgeChange> find_edge_changes(const MachineFunction& m, const LiveRanges& live,
                                           const PieceList& list);
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

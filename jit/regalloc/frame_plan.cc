@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 namespace {
 
 // Of all calls, those that must return from bare blocks for it to pay.
@@ -15,20 +15,6 @@ constexpr uint32_t kMostAsked = 128;
 bool touches_frame(Location l) {
   if (l.is_reg()) return (mask_of(l.index()) & kCalleeSaved) != 0;
   return l.is_slot() || l.kind() == Location::Kind::kOutgoing;
-}
-
-bool needs_frame(const MInst& i) {
-  switch (i.op) {
-    case MOp::kCall:
-    case MOp::kCallIndirect:
-    case MOp::kCallHost:
-    case MOp::kLeave:
-    case MOp::kLoadFrame:
-    case MOp::kLoadSlab:
-    case MOp::kCount:
-    case MOp::kObserve: return true;
-    default: return i.exit != UINT32_MAX;
-  }
 }
 
 // A set of blocks that nothing but its first block is entered by.
@@ -84,7 +70,7 @@ class BareBlocks {
       work.push_back(b);
     };
     for (uint32_t b = 0; b < m_.blocks.size(); ++b) {
-      if (m_.terminator(m_.blocks[b]).op == MOp::kReturn) keep(b);
+      if (is_return(m_.terminator(m_.blocks[b]))) keep(b);
     }
     while (!work.empty()) {
       uint32_t b = work.back();
@@ -100,7 +86,7 @@ class BareBlocks {
     }
   }
 
-  // Whether a block is entered from bare ones only and leads to no others.
+  // Returns whether a block is entered from bare ones only and leads to no others.
   bool stays(uint32_t b) const {
     auto is_bare = [&](uint32_t p) { return bare_[p]; };
     return !m_.blocks[b].preds.empty() && std::ranges::all_of(m_.blocks[b].preds, is_bare) &&
@@ -112,7 +98,7 @@ class BareBlocks {
     uint32_t places = 0;
     for (uint32_t b = 0; b < m_.blocks.size(); ++b) {
       if (!bare_[b]) continue;
-      if (m_.terminator(m_.blocks[b]).op == MOp::kReturn) returns += m_.blocks[b].frequency;
+      if (is_return(m_.terminator(m_.blocks[b]))) returns += m_.blocks[b].frequency;
       for (const MEdge& e : edges(b)) places += !bare_[e.to];
     }
     return places == 0 ||
@@ -130,9 +116,9 @@ bool may_be_bare(const MachineFunction& m, const MBlock& b) {
   return std::none_of(m.insts.begin() + b.begin, m.insts.begin() + b.end, needs_frame);
 }
 
-// Whether a block is a label and a return.
+// Returns whether a block is a label and a return.
 bool only_returns(const MachineFunction& m, const MBlock& b) {
-  return b.end - b.begin == 2 && m.insts[b.end - 1].op == MOp::kReturn;
+  return b.end - b.begin == 2 && is_return(m.insts[b.end - 1]);
 }
 
 // Puts a return in the place of the jump that ends `from`.
@@ -192,8 +178,8 @@ bool part_returns(MachineFunction& m, const std::vector<bool>& bare) {
   for (uint32_t b = 0; b < m.blocks.size(); ++b) {
     const MInst& t = m.terminator(m.blocks[b]);
     if (!bare[b]) continue;
-    if (t.op == MOp::kReturn) returns += m.blocks[b].frequency;
-    if (t.op != MOp::kJump) continue;
+    if (is_return(t)) returns += m.blocks[b].frequency;
+    if (!is_jump(t)) continue;
     uint32_t to = m.edges_of(t)[0].to;
     if (bare[to] || !only_returns(m, m.blocks[to])) continue;
     returns += m.blocks[b].frequency;
@@ -222,7 +208,7 @@ class Outcome {
           if (touches_frame(o.at) || touches_frame(o.fixed)) can_[b] = false;
         }
       }
-      bool jumps = m.terminator(block).op == MOp::kJump;
+      bool jumps = is_jump(m.terminator(block));
       for (; move != a.moves.end() && move->gap < block.end; ++move) {
         if (!touches_frame(move->from) && !touches_frame(move->to)) continue;
         bool at_jump = jumps && move->gap == block.end - 1;
@@ -299,4 +285,4 @@ FramePlan plan_frame(const MachineFunction& m, const Allocation& a) {
   return m.osr ? frame_from_start(m) : Outcome(m, a).plan();
 }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

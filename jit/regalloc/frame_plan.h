@@ -26,7 +26,7 @@
 #include "jit/machine/machine.h"
 #include "jit/regalloc/allocation.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 
 struct FramePlan {
   enum class Makes : uint8_t { kNot, kAtStart, kAtEnd };  // kAtEnd: before the jump's own moves
@@ -47,4 +47,4 @@ FramePlan frame_from_start(const MachineFunction& m);
 // Returns what came of it. Where block 0 is not bare, the frame is made before it.
 FramePlan plan_frame(const MachineFunction& m, const Allocation& a);
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

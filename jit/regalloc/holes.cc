@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 
 void Holes::add(unsigned reg, uint32_t part, uint32_t due) {
   if (due_.size() <= part) {
@@ -65,4 +65,4 @@ const std::vector<uint32_t>& Holes::due_before(unsigned reg, uint32_t limit) {
   return parts_;
 }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

@@ -15,9 +15,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "jit/machine/registers.h"
+#include "jit/target/registers.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 
 class Holes {
  public:
@@ -89,4 +89,4 @@ void Holes::sweep(unsigned reg, uint32_t limit, Visit visit) {
   clean(l);
 }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

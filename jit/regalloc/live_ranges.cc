@@ -7,11 +7,11 @@
 #include <span>
 #include <utility>
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 namespace {
 
 constexpr size_t kBatch = 64;
-constexpr uint32_t kNone = UINT32_MAX;
+constexpr uint32_t kNotFound = UINT32_MAX;
 constexpr size_t kSparse = 16;  // a sort costs as much as a look at these
 
 class RangeFinder {
@@ -129,7 +129,7 @@ class RangeFinder {
     constexpr uint32_t kReaches = 33;
     std::array<std::vector<uint32_t>, kReaches> by_reach;
     auto vregs = static_cast<uint32_t>(m_.vregs.size());
-    found_of_.assign(vregs, kNone);
+    found_of_.assign(vregs, kNotFound);
     for (uint32_t v = 0; v < vregs; ++v) {
       bool crosses = false;
       uint32_t first = live_.uses_at[v], last = live_.uses_at[v + 1];
@@ -162,7 +162,7 @@ class RangeFinder {
   // Adds the ranges of a vreg to the answer.
   void add_ranges(uint32_t v) {
     uint32_t n = found_of_[v];
-    if (n == kNone) {  // lives in one block
+    if (n == kNotFound) {  // lives in one block
       uint32_t from = definition(v).end, to = from + 1;
       for (uint32_t k = live_.uses_at[v] + 1; k < live_.uses_at[v + 1]; ++k) {
         to = std::max(to, sites_[k].end);
@@ -171,11 +171,11 @@ class RangeFinder {
       return;
     }
     auto at = static_cast<ptrdiff_t>(live_.ranges.size());
-    for (; n != kNone; n = found_[n].before) live_.ranges.push_back(found_[n].range);
+    for (; n != kNotFound; n = found_[n].before) live_.ranges.push_back(found_[n].range);
     std::reverse(live_.ranges.begin() + at, live_.ranges.end());
   }
 
-  bool has_found(uint32_t k) const { return found_of_[batch_[k]] != kNone; }
+  bool has_found(uint32_t k) const { return found_of_[batch_[k]] != kNotFound; }
   Range& last_range(uint32_t k) { return found_[found_of_[batch_[k]]].range; }
   void begin_range(uint32_t k, uint32_t at) {
     found_.push_back({{at, at}, found_of_[batch_[k]]});
@@ -225,7 +225,7 @@ class RangeFinder {
   // Goes through the blocks in order, with the vregs whose range reaches the start of the next.
   void collect_ranges() {
     uint64_t open = 0;
-    uint32_t next = 0;  // behind the block before
+    uint32_t next = 0;  // after the block before
     sort_touched();
     for (uint32_t b : touched_) {
       if (b != next) {
@@ -291,4 +291,4 @@ class RangeFinder {
 
 LiveRanges find_live_ranges(const MachineFunction& m) { return RangeFinder(m).run(); }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

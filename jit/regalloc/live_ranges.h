@@ -12,7 +12,7 @@
 
 #include "jit/machine/machine.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 
 struct Range {
   uint32_t from, to;  // half open
@@ -39,4 +39,4 @@ struct LiveRanges {
 
 LiveRanges find_live_ranges(const MachineFunction& m);
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

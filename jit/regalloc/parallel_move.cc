@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 namespace {
 
 bool is_memory(Location l) { return !l.is_reg() && !l.is_constant(); }
@@ -11,7 +11,7 @@ bool is_memory(Location l) { return !l.is_reg() && !l.is_constant(); }
 Location scratch_for(Location saved, std::span<const Move> moves) {
   bool carries = std::any_of(moves.begin(), moves.end(),
                              [](const Move& m) { return is_memory(m.from) && is_memory(m.to); });
-  bool vector = saved.is_reg() && class_of(saved.index()) == RegClass::kXmm;
+  bool vector = saved.is_reg() && class_of(saved.index()) == RegClass::kFloat;
   return vector && !carries ? kVectorCycleScratch : kCycleScratch;
 }
 
@@ -49,4 +49,4 @@ std::vector<Move> sequentialize(std::span<const Move> moves) {
   return out;
 }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

@@ -9,15 +9,15 @@
 
 #include "jit/regalloc/allocation.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 
 // The places that open cycles; either holds a value of either class, but moves from memory to
 // memory pass through the vector one. Not places of any move.
-inline constexpr Location kCycleScratch = Location::reg(kR11);
-inline constexpr Location kVectorCycleScratch = Location::reg(kXmm15);
+inline constexpr Location kCycleScratch = Location::reg(kGeneralScratch);
+inline constexpr Location kVectorCycleScratch = Location::reg(kFloatScratch);
 
 // Returns moves (gap and phase are not set) that do one by one what `moves` do at once. No two
 // destinations are equal. Cost: quadratic in the number of moves that wait for each other.
 std::vector<Move> sequentialize(std::span<const Move> moves);
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

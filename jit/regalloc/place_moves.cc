@@ -1,6 +1,6 @@
 // A value in SSA form needs its slot written once: right after its definition, so that later parts
 // in memory cost nothing to enter. Where all entries into memory together are rarer than the
-// definition, each of them stores instead, but for those from a part that was itself loaded from
+// definition, each of them stores instead, except those from a part that was itself loaded from
 // the slot.
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 #include "jit/regalloc/allocation.h"
 #include "jit/regalloc/edge_changes.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 namespace {
 
 // Phases of a gap: a part that begins between reads and writes is stored after moves to where it
@@ -253,4 +253,4 @@ std::vector<Move> place_moves(MachineFunction& m, const LiveRanges& live, const 
   return MovePlacer(m, live, pieces).run();
 }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

@@ -158,7 +158,7 @@ Parts describe(std::span<const NamedCode> codes) {
   return p;
 }
 
-// The file behind its header: sections' headers, then what is in them.
+// The file after its header: sections' headers, then what is in them.
 class Sections {
  public:
   explicit Sections(size_t count) : headers_(count) { names_.text(""); }

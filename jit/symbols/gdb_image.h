@@ -2,7 +2,7 @@
 //
 // A symbol for each body, and call frame information, so that backtraces pass through compiled code
 // and `up` finds the registers it has saved. Of a body that has frame rows each instruction is told;
-// in others rbp is the frame but for the two instructions of the prologue that make it, and the last
+// in others rbp is the frame except the two instructions of the prologue that make it, and the last
 // two of the epilogue, which are left out.
 #pragma once
 

@@ -21,7 +21,7 @@ uint32_t named(const Operand_& o) {
   return base | (m.hasIndexReg() ? 1u << m.indexId() : 0);
 }
 
-// Whether the offset is one that a body says: not a place in a frame or a table of the library.
+// Returns whether the offset is one that a body says: not a place in a frame or a table of the library.
 bool is_chosen(const Mem& m) {
   if (m.hasBaseLabel() || m.hasSegment()) return false;
   bool library =
@@ -36,7 +36,7 @@ int64_t value_of(const Operand_& immediate, uint32_t bytes) {
 }
 
 // 0: no width that a large constant fits.
-uint32_t width_of(const Operand_& o) {
+uint32_t operand_bytes(const Operand_& o) {
   if (is_gp(o)) return o.as<x86::Reg>().size();
   return o.isMem() ? o.as<Mem>().size() : 0;
 }
@@ -72,7 +72,7 @@ asmjit::Error BlindAssembler::_emit(asmjit::InstId id, const Operand_& o0, const
 
 bool BlindAssembler::find(Rewritten& r) const {
   if (r.id == I::kIdPush || is(r.ops[0], x86::rsp)) return false;
-  uint32_t bytes = width_of(r.ops[0]);
+  uint32_t bytes = operand_bytes(r.ops[0]);
   for (int n = 0; n < 3; ++n) {
     const Operand_& o = r.ops[n];
     r.used |= named(o);
@@ -95,7 +95,7 @@ asmjit::Error BlindAssembler::rewrite(Rewritten& r) {
   pause();
   // In its own register, and nothing is left of the instruction.
   if (r.id == I::kIdMov && r.immediate == 1 && is_gp(r.ops[0])) {
-    uint32_t bytes = width_of(r.ops[0]);
+    uint32_t bytes = operand_bytes(r.ops[0]);
     auto bits = static_cast<uint64_t>(value_of(r.ops[1], bytes));
     load(r.ops[0].as<Gp>(), bytes == 8 ? bits : static_cast<uint32_t>(bits));
     go_on();
@@ -158,7 +158,7 @@ void BlindAssembler::load(const Gp& d, uint64_t bits) {
 
 // The product of three operands is made in the register of the constant, and moved to `product`.
 bool BlindAssembler::hide_immediate(Rewritten& r, Gp* product) {
-  uint32_t bytes = width_of(r.ops[0]);
+  uint32_t bytes = operand_bytes(r.ops[0]);
   Gp value;
   if (!take(r, &value)) return false;
   auto bits = static_cast<uint64_t>(value_of(r.ops[r.immediate], bytes));

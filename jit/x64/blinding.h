@@ -9,7 +9,7 @@
 //   op x, c             mov r11, c - k;  lea r11, [r11 + k];  op x, r11
 //   op [b + i + c], x   mov r11, c - k;  lea r11, [r11 + k];  lea r11, [r11 + b];  op [r11 + i], x
 //
-// The numbers come from a generator that is started anew for each body. Where r11 is taken, another
+// The numbers come from a generator that is started again for each body. Where r11 is taken, another
 // register is lent, and waits in xmm15 (both are the compilers' scratch registers, and so free wherever
 // they name neither).
 //

@@ -205,7 +205,7 @@ void CodeBuffer::compare_word_with_0(const void* word) {
     asm_.cmp(x86::dword_ptr(x86::r11), imm(0));
     return;
   }
-  // The immediate byte comes behind the displacement, which is relative to what comes next.
+  // The immediate byte comes after the displacement, which is relative to what comes next.
   rel32_.push_back({offset() + 2, static_cast<const uint8_t*>(word) - 1, PlaceField::To::kPoll});
   constexpr uint8_t kBytes[] = {0x83, 0x3d, 0, 0, 0, 0, 0};
   asm_.embed(kBytes, sizeof kBytes);
@@ -341,7 +341,7 @@ void CodeBuffer::list_links() {
   }
 }
 
-// Tables lie behind the hot code: the distances of what is hot stay.
+// Tables lie after the hot code: the distances of what is hot stay.
 void CodeBuffer::list_distances() {
   constexpr auto kOther = static_cast<uint32_t>(PlaceField::To::kOtherPart);
   for (const Distances& t : tables32_) {

@@ -3,11 +3,11 @@
 //   emit (asm_, rows, labels) -> publish: cold traps, constants, links, pages, bytes, tables, owner
 //
 // What follows begin_cold() is not expected to run: in a packed space it goes to a part of its own,
-// with calls and jumps between the two; in others it is written behind the rest.
+// with calls and jumps between the two; in others it is written after the rest.
 //
 // Emission never fails half way: the first error of the assembler is kept, and publish() returns
 // it. All offsets are from the first byte emitted, those of the cold part from kColdPart on until
-// they are published, and behind the hot ones then (Code::at). Nothing in the bytes depends on
+// they are published, and after the hot ones then (Code::at). Nothing in the bytes depends on
 // where they end up but the rel32 fields that call_address() and its like leave behind, and the
 // distances between the two parts; in a space whose code moves they are listed (PlaceField).
 //
@@ -41,9 +41,9 @@ class CodeBuffer {
   }
   // What a body says is emitted from here on: its constants are blinded, if the space wants it.
   void begin_body();
-  // Whether a constant of 64 bits is to be hidden.
+  // Returns whether a constant of 64 bits is to be hidden.
   bool hides(uint64_t bits) const { return asm_.hides(static_cast<int64_t>(bits)); }
-  // Whether a float's constant is to be hidden: those with 16 bits that are not 0 are not.
+  // Returns whether a float's constant is to be hidden: those with 16 bits that are not 0 are not.
   bool hides_float(uint64_t bits, bool wide) const;
   // The bits that hide the constants of floats, and an operand of 16 bytes with them.
   uint64_t float_key(bool wide) const { return wide ? float_key_ : float_key_ & UINT32_MAX; }
@@ -71,7 +71,7 @@ class CodeBuffer {
 
   // From here on the code is cold. Once; calls after the first do nothing.
   void begin_cold();
-  // Whether that is a part of its own.
+  // Returns whether that is a part of its own.
   bool has_cold_part() const { return cold_section_ != nullptr; }
   Label new_label() { return asm_.newLabel(); }
   void bind(const Label& l) { asm_.bind(l); }
@@ -91,7 +91,7 @@ class CodeBuffer {
   void call_row(Origin of) { tables_.calls.push_back({offset(), of.loc, of.body}); }
   // From here on the frame stands so. Code that never says it has the usual one: see frame_row.h.
   void frame_row(FrameState state);
-  // Returns a label behind the body whose code traps. For the slow side of a conditional jump. In
+  // Returns a label after the body whose code traps. For the slow side of a conditional jump. In
   // code that counts edges each block has its own, so that the trap belongs to the right one; and
   // so has each way in which the frame may stand.
   Label trap_label(TrapCode code, Origin at);
@@ -100,13 +100,13 @@ class CodeBuffer {
   // From here on the code belongs to `site` of `body`. Of two rows at one offset the later counts.
   void probe_row(SiteId site, uint32_t body = 0);
 
-  // Binds `table` and writes the distances of labels from it, 32 bits each, behind the hot code.
+  // Binds `table` and writes the distances of labels from it, 32 bits each, after the hot code.
   // The labels must be bound when the code is published.
   void distances(const Label& table, std::vector<Label> targets) {
     tables32_.push_back({table, std::move(targets)});
   }
 
-  // Returns a memory operand of a constant behind the body, reached relative to rip. Equal
+  // Returns a memory operand of a constant after the body, reached relative to rip. Equal
   // constants are stored once. A 16-byte constant is aligned for SSE operands.
   Mem constant32(uint32_t bits) { return constant(bits, 0, 4); }
   Mem constant64(uint64_t bits) { return constant(bits, 0, 8); }

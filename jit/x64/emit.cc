@@ -216,7 +216,7 @@ void Emitter::emit_insts(uint32_t b) {
   }
 }
 
-// Probes of blocks that were skipped are behind and are skipped too.
+// Probes of blocks that were skipped are after and are skipped too.
 void Emitter::emit_probes(uint32_t n) {
   while (probe_ < m_.probes.size() && m_.probes[probe_].inst <= n) {
     if (m_.probes[probe_].inst == n) {
@@ -239,7 +239,13 @@ void Emitter::emit_inst(const MInst& i) {
     case MOp::kLea: return lea(i);
     case MOp::kExtend: return extend(i);
     case MOp::kLoad: return load(i);
-    case MOp::kStore: return store(i);
+    case MOp::kStore: {
+      // That of fuel comes between its count and the question for its sign.
+      bool kept = i.base == kNoOperand && i.form == Form::kMR && flags_.offset == b_.offset();
+      store(i);
+      if (kept) flags_.offset = b_.offset();
+      return;
+    }
     case MOp::kAluStore: return alu_store(i);
     case MOp::kDiv: return divide(i);
     case MOp::kBulk: claim(i); return emit_bulk(b_, static_cast<Opcode>(i.sub), i.width);
@@ -275,7 +281,7 @@ void Emitter::emit_simple(const MInst& i) {
     case MOp::kLoadFrame: {
       Mem from = x86::ptr(x86::rbp, i.disp, i.width);
       Location d = at(i, i.d);
-      if (class_of(d.index()) == RegClass::kXmm) {
+      if (class_of(d.index()) == RegClass::kFloat) {
         i.width == 8 ? a_.movsd(xmm_at(i, i.d), from) : a_.movss(xmm_at(i, i.d), from);
       } else {
         a_.mov(gp(gp_at(i, i.d), i.width == 8), from);

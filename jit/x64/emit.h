@@ -12,7 +12,7 @@
 // itself would be nowhere. It may be a reference, and the call the last that holds it, so it is kept
 // where a collector that looks at stacks finds it.
 //
-// A guard that fails jumps behind the body, to a call of Routines::leave: five bytes, whose return
+// A guard that fails jumps after the body, to a call of Routines::leave: five bytes, whose return
 // address finds the exit's row in the tables.
 //
 // An OSR version is entered by a jump, with rbp the baseline frame; its own frame lies below that
@@ -22,8 +22,13 @@
 #include <memory>
 #include <span>
 
-#include "jit/compile/compile.h"
+#include "jit/code/code.h"
+#include "jit/code/compile_input.h"
+#include "jit/code/poll_words.h"
+#include "jit/ir/param_value.h"
+#include "jit/probes/plan_sites.h"
 #include "jit/regalloc/allocation.h"
+#include "jit/x64/instructions.h"
 
 namespace uptier::jit::x64 {
 
@@ -43,7 +48,7 @@ struct EmitInput {
 // Errors: those of CodeBuffer::publish, and kUnsupported for a frame beyond a mebibyte.
 Result<std::unique_ptr<Code>> emit(const EmitInput& in);
 
-// Whether shlx and its like exist on this machine.
+// Returns whether shlx and its like exist on this machine.
 bool has_bmi2();
 
 }  // namespace uptier::jit::x64

@@ -16,7 +16,7 @@ x86::CondCode code_of(Cond c) {
   return kCodes[static_cast<unsigned>(c)];
 }
 
-// Whether the instruction just emitted has set the flags as the test would.
+// Returns whether the instruction just emitted has set the flags as the test would.
 bool Emitter::flags_are_set(const MInst& i) const {
   bool zero = i.form == Form::kRI && i.test == Test::kCmp && i.imm == 0;
   bool itself = i.form == Form::kRR && i.test == Test::kTest && i.a == i.b;
@@ -28,6 +28,12 @@ bool Emitter::flags_are_set(const MInst& i) const {
 
 // Sets the flags.
 void Emitter::test(const MInst& i) {
+  if (i.test == Test::kCountDown) {
+    auto by = static_cast<int64_t>(i.imm);
+    Mem word = memory(i, i.width);
+    by == -1 ? (void)a_.sub(word, imm(1)) : (void)a_.add(word, imm(by));
+    return;
+  }
   if (i.test >= Test::kAdd) return overflow_test(i);
   if (flags_are_set(i)) return;
   bool wide = i.width == 8;

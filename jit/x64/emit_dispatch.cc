@@ -17,9 +17,9 @@ namespace uptier::jit::x64 {
 namespace {
 
 constexpr uint32_t kLeastCases = 4;
-constexpr uint32_t kMostInsts = 16;    // of a way to a switch, moves included
-constexpr uint32_t kMostCopied = 600;  // of all copies in a function
-constexpr float kLeastShare = 0.005f;  // of the switch's executions
+constexpr uint32_t kMostWayInsts = 16;  // of a way to a switch, moves included
+constexpr uint32_t kMostCopied = 600;   // of all copies in a function
+constexpr float kLeastShare = 0.005f;   // of the switch's executions
 
 bool is_simple(const MInst& i) {
   switch (i.op) {
@@ -50,7 +50,7 @@ uint32_t Emitter::dispatch_size(uint32_t b) const {
   const MInst& last = m_.terminator(block);
   if (block.loop == UINT32_MAX) return 0;
   uint32_t size = block.end - block.begin;
-  if (size > kMostInsts) return 0;
+  if (size > kMostWayInsts) return 0;
   for (uint32_t n = block.begin; n < block.end; ++n) {
     if (!is_simple(m_.insts[n])) return 0;
   }
@@ -61,7 +61,7 @@ uint32_t Emitter::dispatch_size(uint32_t b) const {
   } else if (last.op != MOp::kSwitch || last.edge_count < kLeastCases) {
     return 0;
   }
-  return size <= kMostInsts ? size : 0;
+  return size <= kMostWayInsts ? size : 0;
 }
 
 // Emits a copy of a way to a switch in the place of a jump there. Returns whether it did.

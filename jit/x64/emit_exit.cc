@@ -95,7 +95,7 @@ ExitValue Emitter::exit_value(const MInst& i, const MExitValue& v) const {
     int64_t from = slot(at.index(), 8).offset();
     return {From::kFrame, wide, 0, static_cast<uint64_t>(from)};
   }
-  bool xmm = class_of(at.index()) == RegClass::kXmm;
+  bool xmm = class_of(at.index()) == RegClass::kFloat;
   return {xmm ? From::kXmm : From::kGp, wide, 0, at.index() & 15};
 }
 

@@ -46,7 +46,7 @@ class Emitter {
   void go_to(uint32_t b, float flow);
 
   // ---- emit_moves.cc
-  size_t first_move(uint32_t n) const;  // at or behind instruction n
+  size_t first_move(uint32_t n) const;  // at or after instruction n
   void emit_gap(uint32_t n);
   void move(Location from, Location to);
   void load_constant(Location to, uint64_t bits);
@@ -139,7 +139,7 @@ class Emitter {
   std::vector<uint32_t> dispatch_;  // by block: instructions to copy up to a switch; 0: it is none
   uint32_t copied_ = 0;             // instructions of copies of switches so far
   uint32_t tail_room_ = 0;          // instructions that copies of tails may still take
-  uint32_t way_ = 0;                // instructions of the copies at hand, one behind the other
+  uint32_t way_ = 0;                // instructions of the copies at hand, one after the other
   float least_flow_ = 0;            // executions of a jump that is replaced by a copy
   float part_ = 1;                  // of the executions of the block at hand, those that come here
   uint32_t first_cold_ = 0;         // the block that the cold part begins with
@@ -167,7 +167,7 @@ class Emitter {
     const MInst* from;
     Label back;  // of one that may come back
   };
-  std::vector<Side> sides_;  // calls behind the body
+  std::vector<Side> sides_;  // calls after the body
   struct ProbeCall {
     Label slow, back;
     const MInst* from;

@@ -45,8 +45,8 @@ void Emitter::emit_gap(uint32_t n) {
 void Emitter::move(Location from, Location to) {
   if (from == to) return;
   if (from.is_constant()) return load_constant(to, m_.constants[from.index()]);
-  bool from_gp = from.is_reg() && class_of(from.index()) == RegClass::kGp;
-  bool to_gp = to.is_reg() && class_of(to.index()) == RegClass::kGp;
+  bool from_gp = from.is_reg() && class_of(from.index()) == RegClass::kGeneral;
+  bool to_gp = to.is_reg() && class_of(to.index()) == RegClass::kGeneral;
   auto gpr = [](Location l) { return x86::gpq(l.index()); };
   auto xmm = [](Location l) { return Xmm(l.index() - 16); };
   if (from_gp && to_gp) {
@@ -69,7 +69,7 @@ void Emitter::move(Location from, Location to) {
 
 // Flags are never alive between instructions, so zero may be made by xor.
 void Emitter::load_constant(Location to, uint64_t bits) {
-  if (to.is_reg() && class_of(to.index()) == RegClass::kXmm) {
+  if (to.is_reg() && class_of(to.index()) == RegClass::kFloat) {
     return emit_constant(b_, true, Xmm(to.index() - 16), bits);
   }
   if (to.is_reg()) {

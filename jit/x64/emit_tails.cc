@@ -16,7 +16,7 @@
 namespace uptier::jit::x64 {
 namespace {
 
-constexpr uint32_t kMostInsts = 8;       // of a way that is copied, moves included
+constexpr uint32_t kMostTailInsts = 8;   // of a way that is copied, moves included
 constexpr float kLeastFlow = 1.0f / 64;  // of the hottest block's executions
 constexpr uint32_t kLeastRoom = 16;      // instructions of all copies in a function
 constexpr uint32_t kShareOfRoom = 8;     // and an eighth of the function
@@ -48,7 +48,7 @@ void Emitter::find_room_for_tails() {
 uint32_t Emitter::tail_size(uint32_t b) const {
   const MBlock& block = m_.blocks[b];
   uint32_t size = block.end - block.begin - 1;
-  if (size > kMostInsts || block.cold) return 0;
+  if (size > kMostTailInsts || block.cold) return 0;
   bool frame = plan_.bare[now_] == plan_.bare[b] && plan_.makes[b] == FramePlan::Makes::kNot &&
                plan_.makes[now_] == FramePlan::Makes::kNot;
   if (!frame) return 0;
@@ -56,14 +56,14 @@ uint32_t Emitter::tail_size(uint32_t b) const {
     if (!may_copy(m_.insts[n])) return 0;
   }
   size += static_cast<uint32_t>(first_move(block.end) - first_move(block.begin));
-  return size <= kMostInsts ? size : 0;
+  return size <= kMostTailInsts ? size : 0;
 }
 
 // Emits a copy of a short block in the place of a jump there. Returns whether it did.
 bool Emitter::copy_tail(uint32_t b, float flow) {
   if (flow < least_flow_ || m_.blocks[now_].cold) return false;
   uint32_t size = tail_size(b);
-  if (size == 0 || size + way_ > kMostInsts || size > tail_room_) return false;
+  if (size == 0 || size + way_ > kMostTailInsts || size > tail_room_) return false;
   tail_room_ -= size;
   way_ += size;
   emit_copy(b, flow);

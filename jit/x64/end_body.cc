@@ -10,12 +10,12 @@
 namespace uptier::jit {
 namespace {
 
-constexpr greg_t kDirectionFlag = 0x400;
+constexpr greg_t kEflagsDirection = 0x400;
 constexpr uint8_t kRet = 0xc3;
 
 // NOLINTBEGIN(performance-no-int-to-ptr): registers hold addresses
 
-// Bodies without rows begin with `push rbp; mov rbp, rsp`, behind ENDBR64 where that is asked for, and
+// Bodies without rows begin with `push rbp; mov rbp, rsp`, after ENDBR64 where that is asked for, and
 // end with `leave; ret`.
 FrameState::Kind usual_frame(const Code& code, const void* pc) {
   static constexpr uint8_t kEndbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -57,7 +57,7 @@ bool end_body(void* machine, TrapCode code) noexcept {
   context.trap_pc = reinterpret_cast<uintptr_t>(pc);
   complete_frame(frame_of(*body, pc), registers);
   registers[REG_RIP] = reinterpret_cast<greg_t>(exit);
-  registers[REG_EFL] &= ~kDirectionFlag;
+  registers[REG_EFL] &= ~kEflagsDirection;
   return true;
 }
 // NOLINTEND(performance-no-int-to-ptr)

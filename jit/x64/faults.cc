@@ -77,7 +77,7 @@ void pass_on(int signal, siginfo_t* info, void* machine, const struct sigaction&
   if (!raised_by_instruction) ::raise(signal);
 }
 
-// Whether what was there before would end the process.
+// Returns whether what was there before would end the process.
 bool is_last(const struct sigaction& previous) {
   return (previous.sa_flags & SA_SIGINFO) == 0 &&
          (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN);

@@ -1,5 +1,6 @@
 #include "jit/code/loop_routines.h"
 
+#include "jit/x64/emit_routines.h"
 #include "jit/x64/macros.h"
 #include "sampler/fast_sample.h"
 

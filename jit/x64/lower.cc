@@ -112,7 +112,7 @@ void Lowering::lower_inst(InstId id) {
 void Lowering::select(InstId id) {
   const Inst& i = f_.inst(id);
   switch (info(i.op).shape) {
-    case Shape::kKnownCount:  // a constant by now, see ir/known_counts.h
+    case Shape::kKnownCount:  // a constant by now, see analysis/known_counts.h
     case Shape::kConst: break;
     case Shape::kUnary: is_float(i.type) ? lower_float_unary(i) : lower_unary(i); break;
     case Shape::kBinary: is_float(i.type) ? lower_float_binary(i) : lower_binary(i); break;

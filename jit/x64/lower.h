@@ -24,8 +24,8 @@
 #include "jit/analysis/frequencies.h"
 #include "jit/code/code.h"
 #include "jit/ir/function.h"
-#include "jit/machine/machine.h"
 #include "jit/probes/probe_plan.h"
+#include "jit/x64/instructions.h"
 
 namespace uptier::jit::x64 {
 

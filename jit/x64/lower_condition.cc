@@ -1,5 +1,8 @@
 // Conditions: a comparison is made where its result is used, again for each use, because flags are
 // cheaper than a register that holds 0 or 1.
+#include <algorithm>
+
+#include "jit/frontend/add_fuel.h"
 #include "jit/ir/semantics.h"
 #include "jit/x64/lower_impl.h"
 
@@ -310,7 +313,7 @@ void Lowering::lower_select(const Inst& i) {
   emit();
 }
 
-// A sum that the block computes behind the question whether it overflows is made by the question:
+// A sum that the block computes after the question whether it overflows is made by the question:
 //
 //     guard (eqz (add_overflows a, b))          add t, b; jo exit
 //     t = add a, b                         ->
@@ -369,6 +372,44 @@ Vreg Lowering::undone() const {
   return whole ? a : Vreg::none();
 }
 
+// Where all that is done with fuel is to count it and to ask whether it is used up, one instruction in
+// memory does both (add_fuel.h):
+//
+//   v = load fuel; w = add v, -1; store w, fuel; trap_if (w < 0)    ->    add fuel, -1; js trap
+bool Lowering::add_fuel_test(InstId trap) {
+  auto here = [&](Value v, uint32_t uses) {
+    return f_.value(v).block == block_ && use_count_[v.index()] == uses;
+  };
+  Value condition = f_.args(f_.inst(trap))[0];
+  const Inst* less = def(condition, Opcode::kLtS);
+  if (less == nullptr || !here(condition, 1) || constant_of(f_.args(*less)[1]) != 0u) return false;
+  Value left = f_.args(*less)[0];
+  const Inst* count = def(left);
+  bool counts = count != nullptr && (count->op == Opcode::kSub || count->op == Opcode::kAdd);
+  if (!counts || !here(left, 2)) return false;
+  std::optional<int32_t> by = imm_of(f_.args(*count)[1]);
+  const Inst* load = def(f_.args(*count)[0], Opcode::kLoad);
+  if (!by || load == nullptr || !is_fuel(*load) || !here(load->result, 1)) return false;
+  // The store is the last thing with an effect, and the one behind the load.
+  const auto& insts = f_.block(block_).insts;
+  auto at = std::ranges::find(insts, trap);
+  while (at != insts.begin() && !is_barrier(f_.inst(*std::prev(at)))) --at;
+  if (at == insts.begin()) return false;
+  InstId store = *std::prev(at);
+  const Inst& stores = f_.inst(store);
+  bool same = stores.op == Opcode::kStore && is_fuel(stores) && f_.args(stores)[0] == left &&
+              color_[f_.value(load->result).inst.index()] == color_[store.index()];
+  if (!same) return false;
+  folded_[store.index()] = true;
+  cur_.test = Test::kCountDown;
+  cur_.width = 8;
+  cur_.cond = Cond::kS;
+  cur_.form = Form::kMI;
+  int64_t sum = count->op == Opcode::kSub ? -int64_t{*by} : *by;
+  cur_.imm = static_cast<uint64_t>(sum);
+  return true;
+}
+
 void Lowering::lower_trap_if(InstId id) {
   const Inst& i = f_.inst(id);
   begin(MOp::kTrapIf, 4, i.origin());
@@ -376,7 +417,8 @@ void Lowering::lower_trap_if(InstId id) {
   // The instruction's own trap and place are apart from those of a folded load.
   cur_.flags = static_cast<uint8_t>(guard ? TrapCode::kGuardFailed : static_cast<TrapCode>(i.aux));
   add_sum(id);
-  add_test(f_.args(i)[0], guard);
+  bool fuel = !guard && static_cast<TrapCode>(i.aux) == TrapCode::kOutOfFuel && add_fuel_test(id);
+  if (!fuel) add_test(f_.args(i)[0], guard);
   cur_.test_loc = i.origin();
   emit();
 }

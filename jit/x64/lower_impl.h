@@ -93,7 +93,7 @@ class Lowering {
   void load_slab();
 
   // ---- lower_memory.cc
-  // Returns the load behind `v` when it may become a memory operand of the current instruction.
+  // Returns the load after `v` when it may become a memory operand of the current instruction.
   const Inst* foldable_load(Value v) const;
   void add_address(const Inst& access, Role role);
   void lower_load(const Inst& i);
@@ -135,6 +135,7 @@ class Lowering {
   void lower_set(const Inst& i);
   void lower_select(const Inst& i);
   void lower_trap_if(InstId id);
+  bool add_fuel_test(InstId trap);
   void lower_guard(InstId id);
   void pair_sums(Block b);
   bool is_result(const Inst& overflows, const Inst& i) const;

@@ -1,4 +1,4 @@
-#include "jit/frontend/add_fuel.h"
+#include "jit/ir/fuel_flag.h"
 #include "jit/ir/semantics.h"
 #include "jit/x64/address.h"
 #include "jit/x64/lower_impl.h"
@@ -40,7 +40,7 @@ void Lowering::add_address(const Inst& access, Role role) {
   if (is_fuel(access)) return;  // no base: see Emitter::memory()
   AddressParts parts = take_apart(f_, access);
   int64_t offset = parts.offset;
-  // A load behind what was looked through has a further use.
+  // A load after what was looked through has a further use.
   if (parts.taken) ++use_count_[parts.index.index()];
   Vreg base = use(parts.base);
   Vreg index_vreg = parts.index.valid() ? use(parts.index) : Vreg::none();

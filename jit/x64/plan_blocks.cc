@@ -1,5 +1,5 @@
-// Where split edges go: a back edge, and an edge to what comes next anyway, right behind its
-// source; an unlikely edge behind the loop that holds both ends, or in front of a cold target, so
+// Where split edges go: a back edge, and an edge to what comes next anyway, right after its
+// source; an unlikely edge after the loop that holds both ends, or in front of a cold target, so
 // that its moves do not stand in the way.
 #include <algorithm>
 

@@ -1,5 +1,6 @@
 #include "jit/code/probe_routines.h"
 
+#include "jit/x64/emit_routines.h"
 #include "sampler/log_ring.h"
 #include "sampler/loop_timer.h"
 #include "sampler/site_tables.h"

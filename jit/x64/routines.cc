@@ -6,6 +6,7 @@
 #include "jit/code/float_state.h"
 #include "jit/x64/call_layout.h"
 #include "jit/x64/code_buffer.h"
+#include "jit/x64/emit_routines.h"
 #include "jit/x64/macros.h"
 
 namespace uptier::jit {
@@ -298,7 +299,7 @@ void emit_entry_slow(CodeBuffer& b, EntrySlow slow, void* runtime, EntryFast fas
 constexpr int32_t kCyclesSlot = kMethodSlot;  // of a call that is timed: where to, when it began
 constexpr int32_t kStartSlot = kMethodSlot + 8;
 
-// rdx = now, behind all that came before. Changes rax.
+// rdx = now, after all that came before. Changes rax.
 void emit_time(Assembler& a) {
   a.lfence();
   a.rdtsc();

@@ -214,11 +214,4 @@ MethodId StubTable::method_of(const void* pc) const {
   return MethodId::none();
 }
 
-MethodId StubTable::called_at(const void* target) const {
-  auto offset = reinterpret_cast<uintptr_t>(target) - reinterpret_cast<uintptr_t>(&cell_of(0));
-  uint64_t cell = offset / sizeof(const void*);
-  if (cell < capacity_) return MethodId(static_cast<uint32_t>(cell));
-  return method_of(target);
-}
-
 }  // namespace uptier::jit

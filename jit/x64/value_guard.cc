@@ -30,7 +30,7 @@ void emit_compare(Assembler& a, const Signature& s, const ParamValue& v) {
   }
 }
 
-void emit_count(Assembler& a, const int32_t* word, const Label& told) {
+void emit_guard_count(Assembler& a, const int32_t* word, const Label& told) {
   a.mov(r11, imm(reinterpret_cast<uintptr_t>(word)));
   a.sub(dword_ptr(r11), imm(1));
   a.js(told);
@@ -53,7 +53,7 @@ Result<ValueGuard> make_value_guard(CodeSpace& space, const ValueGuardRequest& r
   Assembler& a = b.assembler();
   Label miss = b.new_label(), told = b.new_label();
   b.landing_pad();
-  emit_count(a, &r.words->calls, told);
+  emit_guard_count(a, &r.words->calls, told);
   uint32_t quiet = b.offset();
   b.landing_pad();
   for (const ParamValue& v : r.values) {
@@ -62,7 +62,7 @@ Result<ValueGuard> make_value_guard(CodeSpace& space, const ValueGuardRequest& r
   }
   b.jump_address(r.special);
   b.bind(miss);
-  emit_count(a, &r.words->misses, told);
+  emit_guard_count(a, &r.words->misses, told);
   b.jump_address(r.general);
   b.bind(told);
   a.mov(r11d, imm(r.method.index()));

@@ -9,10 +9,10 @@
 namespace uptier::profile {
 namespace {
 
-using Pair = std::pair<uint32_t, uint32_t>;  // places of one anchor in both bodies
+using AnchorPair = std::pair<uint32_t, uint32_t>;  // places of one anchor in both bodies
 
 // The longest common subsequence of two lists of anchors, by the textbook's table.
-std::vector<Pair> align(const std::vector<Anchor>& a, const std::vector<Anchor>& b) {
+std::vector<AnchorPair> align(const std::vector<Anchor>& a, const std::vector<Anchor>& b) {
   const size_t width = b.size() + 1;
   std::vector<uint16_t> best((a.size() + 1) * width);
   for (size_t i = a.size(); i-- > 0;) {
@@ -22,7 +22,7 @@ std::vector<Pair> align(const std::vector<Anchor>& a, const std::vector<Anchor>&
       best[i * width + j] = a[i].same(b[j]) ? std::max(skip, take) : skip;
     }
   }
-  std::vector<Pair> pairs;
+  std::vector<AnchorPair> pairs;
   for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
     const uint16_t here = best[i * width + j];
     if (a[i].same(b[j]) && here == best[(i + 1) * width + j + 1] + 1) {
@@ -39,7 +39,7 @@ std::vector<Pair> align(const std::vector<Anchor>& a, const std::vector<Anchor>&
 bool is_loop(const Anchor& anchor) { return anchor.kind == AnchorKind::kLoop; }
 
 // Maps the blocks between two matched ones (exclusive) while their successors are as many.
-void map_between(const CodeShape& there, const CodeShape& here, Pair low, Pair high,
+void map_between(const CodeShape& there, const CodeShape& here, AnchorPair low, AnchorPair high,
                  std::vector<SiteId>& map) {
   const auto alike = [&](uint32_t a, uint32_t b) {
     return there.successors[a - 1].size() == here.successors[b - 1].size();
@@ -52,17 +52,17 @@ void map_between(const CodeShape& there, const CodeShape& here, Pair low, Pair h
   }
 }
 
-void map_blocks(const CodeShape& there, const CodeShape& here, const std::vector<Pair>& anchors,
-                std::vector<SiteId>& map) {
+void map_blocks(const CodeShape& there, const CodeShape& here,
+                const std::vector<AnchorPair>& anchors, std::vector<SiteId>& map) {
   map.assign(there.successors.size(), 0);
-  std::vector<Pair> fixed = {{1, 1}};
-  for (const Pair& pair : anchors) {
-    const Pair blocks = {there.anchors[pair.first].block, here.anchors[pair.second].block};
+  std::vector<AnchorPair> fixed = {{1, 1}};
+  for (const AnchorPair& pair : anchors) {
+    const AnchorPair blocks = {there.anchors[pair.first].block, here.anchors[pair.second].block};
     // Of a block that was split, or of two that became one, the first match counts.
     const bool behind = blocks.first > fixed.back().first && blocks.second > fixed.back().second;
     if (behind) fixed.push_back(blocks);
   }
-  for (const Pair& blocks : fixed) map[blocks.first - 1] = blocks.second;
+  for (const AnchorPair& blocks : fixed) map[blocks.first - 1] = blocks.second;
   fixed.emplace_back(static_cast<uint32_t>(there.successors.size() + 1),
                      static_cast<uint32_t>(here.successors.size() + 1));
   for (size_t i = 1; i < fixed.size(); ++i) map_between(there, here, fixed[i - 1], fixed[i], map);
@@ -74,14 +74,14 @@ void refuse(MatchReport& report, std::string why) {
 }
 
 // The pairs that the similarity is made of, and whether it is enough.
-bool judge(const CodeShape& there, const CodeShape& here, const std::vector<Pair>& pairs,
+bool judge(const CodeShape& there, const CodeShape& here, const std::vector<AnchorPair>& pairs,
            MatchReport& report) {
   const auto loops = [](const std::vector<Anchor>& a) {
     return static_cast<uint64_t>(std::ranges::count_if(a, is_loop));
   };
   const uint64_t loops_there = loops(there.anchors), loops_here = loops(here.anchors);
-  const uint64_t loops_matched = static_cast<uint64_t>(
-      std::ranges::count_if(pairs, [&](const Pair& p) { return is_loop(there.anchors[p.first]); }));
+  const uint64_t loops_matched = static_cast<uint64_t>(std::ranges::count_if(
+      pairs, [&](const AnchorPair& p) { return is_loop(there.anchors[p.first]); }));
   const bool calls = there.anchors.size() + here.anchors.size() > loops_there + loops_here;
   report.there = calls ? there.anchors.size() - loops_there : loops_there;
   report.here = calls ? here.anchors.size() - loops_here : loops_here;
@@ -202,6 +202,7 @@ void take_counts(const MethodProfile& old, const CodeShape& there, const CodeSha
   into.weight_squares = old.weight_squares;
   into.interval = old.interval;
   into.time = old.time;
+  into.behind = old.behind;
 }
 
 }  // namespace
@@ -230,7 +231,7 @@ SiteMap match_shapes(const CodeShape& there, const CodeShape& here, MatchReport&
                                   : "it has too many anchors");
     return map;
   }
-  const std::vector<Pair> pairs = align(there.anchors, here.anchors);
+  const std::vector<AnchorPair> pairs = align(there.anchors, here.anchors);
   if (!judge(there, here, pairs, report)) return map;
   map_blocks(there, here, pairs, map.blocks);
   for (const auto& [a, b] : pairs) {

@@ -41,7 +41,7 @@ struct MatchReport {
   uint64_t dropped = 0;    // slots of the old profile that had counts and are not found again
 
   // "9 of 10 anchors matched (similarity 0.95), 17 of 20 blocks recovered, 3 inferred, 2 slots
-  // dropped", or the same behind why it was not accepted.
+  // dropped", or the same after why it was not accepted.
   std::string text() const;
 };
 

@@ -41,6 +41,7 @@ void sum_methods(MethodProfile& into, const MethodProfile& from, MergeReport& re
   if (into.interval != from.interval) into.interval = 0;
   into.name = std::max(into.name, from.name);
   into.time = std::max(into.time, from.time);
+  into.behind = into.behind || from.behind;
 }
 
 // Sums two profiles of one code, whatever each observed of it.

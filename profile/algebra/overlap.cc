@@ -22,7 +22,7 @@ double alike(Sum shared, Sum a, Sum b) {
 }
 
 // A method on both sides; null where a side has none of it.
-struct Pair {
+struct MethodPair {
   const MethodProfile* a;
   const MethodProfile* b;
 
@@ -31,7 +31,7 @@ struct Pair {
            a->schema.cfg_hash == b->schema.cfg_hash;
   }
 
-  // Whether a slot takes part: what one side was asked to observe and the other was not says
+  // Returns whether a slot takes part: what one side was asked to observe and the other was not says
   // nothing of either.
   bool counts(const Slot& slot) const {
     return !comparable() || (a->schema.find(slot.kind, slot.site) != nullptr &&
@@ -60,7 +60,7 @@ const Table& table_of(const MethodProfile& method, const Slot& slot) {
 }
 
 // Of one side of a pair.
-Sum total(const Pair& pair, const MethodProfile* method, SlotKind kind) {
+Sum total(const MethodPair& pair, const MethodProfile* method, SlotKind kind) {
   Sum sum = 0;
   if (method == nullptr) return sum;
   const bool same = pair.comparable() && pair.a->schema == pair.b->schema;
@@ -82,7 +82,7 @@ Sum shared_entries(const Table& a, const Table& b, Sum total_a, Sum total_b) {
   return sum;
 }
 
-Sum shared_mass(const Pair& pair, SlotKind kind, Sum total_a, Sum total_b) {
+Sum shared_mass(const MethodPair& pair, SlotKind kind, Sum total_a, Sum total_b) {
   Sum sum = 0;
   if (!pair.comparable() || total_a == 0 || total_b == 0) return sum;
   for (const Slot& slot : pair.a->schema.slots) {
@@ -95,9 +95,9 @@ Sum shared_mass(const Pair& pair, SlotKind kind, Sum total_a, Sum total_b) {
 }
 
 // `folded`: of both, which the pairs point into.
-std::map<MethodKey, Pair> pair_up(const Profile& a, const Profile& b,
-                                  const profile::FoldedPair& folded) {
-  std::map<MethodKey, Pair> pairs;
+std::map<MethodKey, MethodPair> pair_up(const Profile& a, const Profile& b,
+                                        const profile::FoldedPair& folded) {
+  std::map<MethodKey, MethodPair> pairs;
   for (const auto* methods : {&a.methods, &folded.a.methods}) {
     for (const auto& [key, method] : *methods) pairs[key].a = &method;
   }
@@ -107,7 +107,7 @@ std::map<MethodKey, Pair> pair_up(const Profile& a, const Profile& b,
   return pairs;
 }
 
-Overlap overlap_of(const std::map<MethodKey, Pair>& pairs, SlotKind kind) {
+Overlap overlap_of(const std::map<MethodKey, MethodPair>& pairs, SlotKind kind) {
   Sum all_a = 0, all_b = 0;
   Sum only_a = 0, only_b = 0;
   Sum mismatched_a = 0, mismatched_b = 0;
@@ -127,21 +127,22 @@ Overlap overlap_of(const std::map<MethodKey, Pair>& pairs, SlotKind kind) {
                  share(mismatched_a, all_a), share(mismatched_b, all_b)};
 }
 
-std::set<SlotKind> kinds_of(const std::map<MethodKey, Pair>& pairs) {
+// The kinds that one side has sites of.
+std::set<SlotKind> kinds_of(const std::map<MethodKey, MethodPair>& pairs,
+                            const MethodProfile* MethodPair::*side) {
   std::set<SlotKind> kinds;
   for (const auto& [key, pair] : pairs) {
-    for (const MethodProfile* method : {pair.a, pair.b}) {
-      if (method == nullptr) continue;
-      for (const Slot& slot : method->schema.slots) {
-        if (takes_part(slot.kind)) kinds.insert(slot.kind);
-      }
+    const MethodProfile* method = pair.*side;
+    if (method == nullptr) continue;
+    for (const Slot& slot : method->schema.slots) {
+      if (takes_part(slot.kind)) kinds.insert(slot.kind);
     }
   }
   return kinds;
 }
 
 // The sums of a and b over all methods.
-std::pair<Sum, Sum> totals(const std::map<MethodKey, Pair>& pairs, SlotKind kind) {
+std::pair<Sum, Sum> totals(const std::map<MethodKey, MethodPair>& pairs, SlotKind kind) {
   Sum all_a = 0, all_b = 0;
   for (const auto& [key, pair] : pairs) {
     all_a += total(pair, pair.a, kind);
@@ -150,14 +151,14 @@ std::pair<Sum, Sum> totals(const std::map<MethodKey, Pair>& pairs, SlotKind kind
   return {all_a, all_b};
 }
 
-SlotKind main_kind(const std::map<MethodKey, Pair>& pairs) {
+SlotKind main_kind(const std::map<MethodKey, MethodPair>& pairs) {
   const auto [blocks_a, blocks_b] = totals(pairs, SlotKind::kBlock);
   if (blocks_a != 0 && blocks_b != 0) return SlotKind::kBlock;
   const auto [edges_a, edges_b] = totals(pairs, SlotKind::kEdge);
   return edges_a != 0 || edges_b != 0 ? SlotKind::kEdge : SlotKind::kBlock;
 }
 
-MethodOverlap method_overlap(const MethodKey& key, const Pair& pair, SlotKind kind, Sum all_a,
+MethodOverlap method_overlap(const MethodKey& key, const MethodPair& pair, SlotKind kind, Sum all_a,
                              Sum all_b) {
   MethodOverlap result;
   const Sum a = total(pair, pair.a, kind), b = total(pair, pair.b, kind);
@@ -167,6 +168,8 @@ MethodOverlap method_overlap(const MethodKey& key, const Pair& pair, SlotKind ki
   result.value = pair.comparable() ? alike(shared_mass(pair, kind, a, b), a, b) : 0;
   result.share_a = share(a, all_a);
   result.share_b = share(b, all_b);
+  result.behind_a = pair.a != nullptr && pair.a->behind;
+  result.behind_b = pair.b != nullptr && pair.b->behind;
   return result;
 }
 
@@ -225,12 +228,17 @@ std::optional<Overlap> inlined_overlap(const InlinedBodies& a, const InlinedBodi
 
 OverlapReport compare(const Profile& a, const Profile& b) {
   const profile::FoldedPair folded = profile::fold_both(a, b);
-  const std::map<MethodKey, Pair> pairs = pair_up(a, b, folded);
+  const std::map<MethodKey, MethodPair> pairs = pair_up(a, b, folded);
   OverlapReport report;
   report.kind = main_kind(pairs);
   report.program = overlap_of(pairs, report.kind);
-  for (const SlotKind kind : kinds_of(pairs)) {
-    report.kinds.push_back({kind, overlap_of(pairs, kind)});
+  const std::set<SlotKind> in_a = kinds_of(pairs, &MethodPair::a);
+  const std::set<SlotKind> in_b = kinds_of(pairs, &MethodPair::b);
+  std::set<SlotKind> kinds = in_a;
+  kinds.insert(in_b.begin(), in_b.end());
+  for (const SlotKind kind : kinds) {
+    report.kinds.push_back(
+        {kind, overlap_of(pairs, kind), in_a.contains(kind), in_b.contains(kind)});
   }
   const auto [all_a, all_b] = totals(pairs, report.kind);
   for (const auto& [key, pair] : pairs) {
@@ -242,7 +250,7 @@ OverlapReport compare(const Profile& a, const Profile& b) {
 
 double overlap(const Profile& a, const Profile& b) {
   const profile::FoldedPair folded = profile::fold_both(a, b);
-  const std::map<MethodKey, Pair> pairs = pair_up(a, b, folded);
+  const std::map<MethodKey, MethodPair> pairs = pair_up(a, b, folded);
   return overlap_of(pairs, main_kind(pairs)).value;
 }
 

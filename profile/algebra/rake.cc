@@ -1,8 +1,9 @@
+#include "profile/algebra/rake.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "profile/base/numbers.h"
-#include "profile/data/estimate.h"
 
 namespace uptier::profile {
 namespace {

@@ -70,8 +70,7 @@ Result<NewFile> NewFile::create(const std::string& path) {
   struct stat info;
   const bool exists = ::lstat(path.c_str(), &info) == 0;
   if (exists && !S_ISREG(info.st_mode)) {
-    const char* link =
-        S_ISLNK(info.st_mode) ? " (it is a symbolic link: name what it leads to)" : "";
+    const char* link = S_ISLNK(info.st_mode) ? " (it is a symbolic link: name its target)" : "";
     return Error{ErrorCode::kIo, path + ": exists and is not a regular file" + link};
   }
   std::string temporary;

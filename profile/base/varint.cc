@@ -36,7 +36,7 @@ std::optional<Varints> take_varints(ByteSpan bytes, std::span<uint64_t> numbers)
   while (n < numbers.size()) {
     if (numbers.size() - n >= kAtOnce && bytes.size() - at >= kAtOnce) {
       const uint64_t tops = load<uint64_t>(bytes, at) & kAllMoreBytes;
-      widen(bytes.data() + at, &numbers[n]);  // those behind the first long one are written again
+      widen(bytes.data() + at, &numbers[n]);  // those after the first long one are written again
       const size_t shorts = tops == 0 ? kAtOnce : static_cast<size_t>(std::countr_zero(tops)) / 8;
       at += shorts;
       n += shorts;

@@ -9,7 +9,7 @@
 namespace uptier::profile {
 namespace {
 
-// Whether there is a limit at all; there hardly ever is.
+// Returns whether there is a limit at all; there hardly ever is.
 bool is_limited() {
   struct rlimit limit;
   return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;

@@ -113,7 +113,7 @@ void advance_words(const Slot& slot, Observed& seen, const Observed& now, uint64
 }
 
 // How many executions, or parts of one, each of those that were timed stands for.
-struct Factor {
+struct TimedFactor {
   uint64_t due;
   uint64_t came;  // at most `due`, not 0
 
@@ -135,7 +135,7 @@ struct Factor {
 };
 
 // Returns what `came` stands for: all that no others stand for yet, but at least `weight` each.
-Factor stands_for(uint64_t all, uint64_t stood_for, uint64_t came, uint64_t weight) {
+TimedFactor stands_for(uint64_t all, uint64_t stood_for, uint64_t came, uint64_t weight) {
   const uint64_t open = all - std::min(all, stood_for);
   return {std::max(open, mul_saturating(came, weight)), came};
 }
@@ -164,11 +164,12 @@ void advance_loop(const Slot& slot, Observed& seen, const Observed& now, uint64_
   }
   const uint64_t came = after[kLoopTimed] - before[kLoopTimed];
   if (came == 0) return;
-  const Factor entries = stands_for(estimate[kLoopEntries], estimate[kLoopTimed], came, weight);
+  const TimedFactor entries =
+      stands_for(estimate[kLoopEntries], estimate[kLoopTimed], came, weight);
   const uint64_t iterations = after[kLoopTimedIterations] - before[kLoopTimedIterations];
   const bool all_timed = entries.due == mul_saturating(came, weight);
   const bool by_iterations = came >= kEnoughTimed && iterations != 0;
-  Factor f = entries;
+  TimedFactor f = entries;
   if (all_timed) {
     f = {weight, 1};
   } else if (by_iterations) {

@@ -1,7 +1,7 @@
 // cluster_calls: in which order code is placed, so that what calls each other lies together.
 //
 // Call-chain clustering (C3 of hfsort; Ottoni and Maher, CGO 2017, section 3): every function
-// starts as a cluster of its own. By falling weight, each function's cluster is put behind that of
+// starts as a cluster of its own. By falling weight, each function's cluster is put after that of
 // its heaviest caller, if
 //
 //   both together take `most_bytes` at most, and

@@ -109,6 +109,7 @@ struct Timed {
         cycles(static_cast<Float>(words[slot_word::kLoopCycles])),
         squares(wide(words + slot_word::kLoopSquares)),
         stood_for(static_cast<Float>(estimates[slot_word::kLoopTimed])),
+        entries(static_cast<Float>(estimates[slot_word::kLoopEntries])),
         all_cycles(static_cast<Float>(estimates[slot_word::kLoopCycles])),
         weighted_squares(wide(estimates + slot_word::kLoopSquares)) {}
 
@@ -121,25 +122,32 @@ struct Timed {
     const bool known = squares > 0 && weighted_squares > 0 && stood_for > 0;
     if (!known) return timed;
     const Float n = stood_for * stood_for * squares / (timed * weighted_squares);
-    return std::clamp<Float>(n, 1, timed);
+    // Less than one where settling has moved the loop further than chance could (loop_nest.h).
+    const Float least = stood_for == entries ? 1e-9L : 1;
+    return std::clamp<Float>(n, least, timed);
   }
 
-  double mean_variance(double entries) const {
+  // Of one execution.
+  double relative_spread(double all) const {
     if (cycles == 0) return 0;
-    const double untimed = std::max(0.0, 1 - static_cast<double>(timed) / entries);
+    const double untimed = std::max(0.0, 1 - static_cast<double>(timed) / all);
     const Float mean = cycles / timed;
     const Float spread = timed < 2 ? mean * mean : (squares - cycles * mean) / (timed - 1);
-    return static_cast<double>(std::max<Float>(spread, 0) / (effective() * mean * mean)) * untimed;
+    return static_cast<double>(std::max<Float>(spread, 0) / (mean * mean)) * untimed;
+  }
+  double mean_variance(double all) const {
+    return relative_spread(all) / static_cast<double>(effective());
   }
 
-  // The mean of all executions that were stood for.
-  double mean() const {
-    if (stood_for == 0) return static_cast<double>(cycles / timed);
-    return static_cast<double>(all_cycles / stood_for);
+  // What all entries took. Where all of them were stood for that is a sum, to the last digit.
+  double total() const {
+    if (stood_for == 0) return static_cast<double>(cycles / timed * entries);
+    if (stood_for == entries) return static_cast<double>(all_cycles);
+    return static_cast<double>(all_cycles / stood_for) * static_cast<double>(entries);
   }
 
   Float timed, cycles, squares;
-  Float stood_for, all_cycles, weighted_squares;
+  Float stood_for, entries, all_cycles, weighted_squares;
 };
 
 }  // namespace
@@ -155,45 +163,62 @@ Estimate profile::estimate_in(const MethodProfile& method, uint64_t count, uint6
   return around(seen.estimate, relative_variance(seen, sampled_of(method)), seen.count);
 }
 
-std::optional<uint64_t> MethodProfile::count(SlotKind kind, SiteId site) const {
-  const Slot* slot = schema.find(kind, site);
-  const bool known = slot != nullptr && slot->word < counts.size() && kind != SlotKind::kGauge;
-  if (!known) return std::nullopt;
-  uint64_t sum = counts[slot->word];
-  const Table* entries = kind == SlotKind::kCallTarget ? table(kind, site) : nullptr;
-  if (entries == nullptr) return sum;
-  for (const auto& [key, entry] : *entries) profile::add_saturating(sum, entry.count);
-  return sum;
-}
-
-std::optional<Estimate> MethodProfile::estimate(SlotKind kind, SiteId site) const {
-  const Slot* slot = schema.find(kind, site);
+std::optional<Estimate> profile::estimate_at(const MethodProfile& method, SlotKind kind,
+                                             SiteId site) {
+  const Slot* slot = method.schema.find(kind, site);
   if (slot == nullptr) return std::nullopt;
-  const std::optional<Seen> seen = seen_at(*this, *slot);
+  const std::optional<Seen> seen = seen_at(method, *slot);
   if (!seen) return std::nullopt;
-  const Sampled by = sampled_of(*this);
+  const Sampled by = sampled_of(method);
   if (seen->count > 0) { return around(seen->estimate, relative_variance(*seen, by), seen->count); }
-  const double gone_by = static_cast<double>(calls) + static_cast<double>(iterations);
+  const double gone_by = static_cast<double>(method.calls) + static_cast<double>(method.iterations);
   if (by.samples == 0 && gone_by > 0) return std::nullopt;
-  const double weight = std::max(mean_weight(*this), by.samples > 0 ? gone_by / by.samples : 1);
+  const double weight = std::max(mean_weight(method), by.samples > 0 ? gone_by / by.samples : 1);
   const double apart = weight > 1 ? std::log(kMiss) / std::log1p(-1 / weight) : 0;
   const double unseen = apart * by.together(0);
   return Estimate{seen->estimate, 0, std::max(seen->estimate, unseen)};
 }
 
-std::optional<Estimate> MethodProfile::loop_cycles(SiteId site) const {
-  const Slot* slot = schema.find(SlotKind::kLoop, site);
-  const std::span<const uint64_t> loop = words(SlotKind::kLoop, site);
-  const bool known =
-      loop.size() == slot_words(SlotKind::kLoop) && slot->word + loop.size() <= estimates.size();
+std::optional<Estimate> profile::loop_cycles_at(const MethodProfile& method, SiteId site) {
+  const Slot* slot = method.schema.find(SlotKind::kLoop, site);
+  const std::span<const uint64_t> loop = method.words(SlotKind::kLoop, site);
+  const bool known = loop.size() == slot_words(SlotKind::kLoop) &&
+                     slot->word + loop.size() <= method.estimates.size();
   if (!known) return std::nullopt;
-  const Seen entries = *seen_at(*this, *slot);
+  const Seen entries = *seen_at(method, *slot);
   if (entries.count == 0) return Estimate{};
   if (loop[slot_word::kLoopTimed] == 0) return std::nullopt;
-  const Timed timed(loop.data(), &estimates[slot->word]);
+  const Timed timed(loop.data(), &method.estimates[slot->word]);
   const double variance = timed.mean_variance(std::max(entries.estimate, 1.0)) +
-                          relative_variance(entries, sampled_of(*this));
-  return around(timed.mean() * entries.estimate, variance, static_cast<double>(timed.cycles));
+                          relative_variance(entries, sampled_of(method));
+  return around(timed.total(), variance, static_cast<double>(timed.cycles));
+}
+
+void profile::set_loop_cycles(MethodProfile& method, const Slot& slot, const Estimate& cycles,
+                              const LoopTotals& whole) {
+  uint64_t* estimates = &method.estimates[slot.word];
+  const Timed timed(&method.counts[slot.word], estimates);
+  const Seen entries = *seen_at(method, slot);
+  if (timed.timed == 0 || entries.estimate == 0) return;
+  const auto stood_for = static_cast<long double>(estimates[slot_word::kLoopEntries]);
+  if (timed.stood_for > 0) {
+    const auto iterations = static_cast<long double>(estimates[slot_word::kLoopTimedIterations]);
+    estimates[slot_word::kLoopTimedIterations] = static_cast<uint64_t>(
+        std::min<long double>(iterations * stood_for / timed.stood_for, 0x1p62L));
+  }
+  estimates[slot_word::kLoopTimed] = estimates[slot_word::kLoopEntries];
+  estimates[slot_word::kLoopCycles] = whole.total;
+  estimates[slot_word::kLoopExclusiveCycles] = whole.own;
+  // The timed executions that tell as much as is known; squares of weights say how many they are.
+  const double half = std::max(cycles.high - cycles.total, cycles.total - cycles.low);
+  const double wanted = cycles.total > 0 ? half / (kZ * cycles.total) : 0;
+  const double left = wanted * wanted - relative_variance(entries, sampled_of(method));
+  const double spread = timed.relative_spread(std::max(entries.estimate, 1.0));
+  long double tell = timed.effective();
+  if (left > 0) tell = std::clamp<long double>(spread / left, 1e-9L, tell);
+  const long double squares = timed.squares * stood_for * stood_for / (timed.timed * tell);
+  store_wide(&estimates[slot_word::kLoopSquares],
+             static_cast<Wide>(std::min<long double>(squares, 0x1p126L)));
 }
 
 }  // namespace uptier

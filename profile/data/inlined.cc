@@ -10,7 +10,7 @@
 namespace uptier {
 namespace {
 
-bool is_nothing(SlotKind kind, const InlinedSite& s) {
+bool is_empty_site(SlotKind kind, const InlinedSite& s) {
   if (s.samples != 0 || !s.table.empty()) return false;
   const std::span<const profile::Word> words = profile::words_of(kind);
   if (s.counts.size() != words.size() || s.estimates.size() != words.size()) return false;
@@ -25,7 +25,7 @@ const char* broken_rule(SlotKind kind, SiteId site, const InlinedSite& s) {
   if (flow || slot_words(kind) == 0) return "a site of a kind that it has not";
   if (site == 0) return "a site 0";
   if (!profile::as_method(kind, site, s).check().ok()) return "words or a table that no site has";
-  return is_nothing(kind, s) ? "a site without a count" : nullptr;
+  return is_empty_site(kind, s) ? "a site without a count" : nullptr;
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ void remove_empty(InlinedBodies& bodies) {
   for (auto& [key, body] : bodies) {
     std::erase_if(body.blocks, [](const auto& item) { return item.second == InlinedBlock{}; });
     std::erase_if(body.sites,
-                  [](const auto& item) { return is_nothing(item.first.first, item.second); });
+                  [](const auto& item) { return is_empty_site(item.first.first, item.second); });
   }
   std::erase_if(bodies, [](const auto& item) {
     return item.second.blocks.empty() && item.second.sites.empty();

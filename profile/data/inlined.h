@@ -22,7 +22,7 @@ uint64_t add(InlinedBlock& into, const InlinedBlock& value);
 // Adds the words of a site of `kind`, which both have been made for; returns the same.
 uint64_t add(SlotKind kind, InlinedSite& into, const InlinedSite& value);
 
-// Takes off what add has added, but for least, greatest and gauges; returns how many numbers were
+// Takes off what add has added, except least, greatest and gauges; returns how many numbers were
 // not there to be taken.
 uint64_t take_off(SlotKind kind, InlinedSite& from, const InlinedSite& what);
 

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <vector>
+
+#include "profile/data/estimate.h"
 
 namespace uptier::profile {
 namespace {
 
-constexpr double kZ = 1.96;
+constexpr double kZ95 = 1.96;
 constexpr int kRounds = 100;
 constexpr double kNearly = 1e-9;  // relative; then sums are made exact
 
@@ -17,7 +20,7 @@ class Nest {
   Nest(std::span<NestedLoop> loops, double per_execution) : loops_(loops), x_(loops.size()) {
     for (size_t i = 0; i < loops.size(); ++i) {
       const uptier::Estimate& c = loops[i].cycles;
-      const double half = std::max(c.high - c.total, c.total - c.low) / kZ;
+      const double half = std::max(c.high - c.total, c.total - c.low) / kZ95;
       const double off = per_execution * loops[i].entries;
       x_[i] = c.total;
       variance_.push_back(half * half + off * off + 1);
@@ -114,6 +117,41 @@ class Nest {
 
 void settle_nest(std::span<NestedLoop> loops, double per_execution) {
   Nest(loops, per_execution).settle();
+}
+
+void settle_loops(uptier::MethodProfile& m, std::span<const LoopPlace> loops,
+                  double per_execution) {
+  std::vector<uint32_t> place(loops.size(), NestedLoop::kOutermost);
+  std::vector<NestedLoop> nest;
+  std::vector<const uptier::Slot*> slots;
+  for (size_t i = 0; i < loops.size(); ++i) {
+    const uptier::Slot* slot = m.schema.find(uptier::SlotKind::kLoop, loops[i].site);
+    if (slot == nullptr || m.counts[slot->word + uptier::slot_word::kLoopTimed] == 0) continue;
+    const auto entries =
+        static_cast<double>(m.estimates[slot->word + uptier::slot_word::kLoopEntries]);
+    const std::optional<uptier::Estimate> cycles = m.loop_cycles(loops[i].site);
+    if (entries == 0 || !cycles) continue;
+    place[i] = static_cast<uint32_t>(nest.size());
+    nest.push_back({*cycles, entries});
+    slots.push_back(slot);
+  }
+  for (size_t i = 0; i < loops.size(); ++i) {
+    if (place[i] == NestedLoop::kOutermost) continue;
+    uint32_t up = loops[i].within;
+    while (up < loops.size() && place[up] == NestedLoop::kOutermost) up = loops[up].within;
+    if (up < loops.size()) nest[place[i]].within = place[up];
+  }
+  settle_nest(nest, per_execution);
+  // Whole numbers, of which those inside come to no more than the one around them.
+  std::vector<uint64_t> inside(nest.size());
+  const auto whole = [](double cycles) { return static_cast<uint64_t>(std::min(cycles, 0x1p62)); };
+  for (const NestedLoop& l : nest) {
+    if (l.within < nest.size()) inside[l.within] += whole(l.cycles.total);
+  }
+  for (size_t i = 0; i < nest.size(); ++i) {
+    const uint64_t all = std::max(whole(nest[i].cycles.total), inside[i]);
+    set_loop_cycles(m, *slots[i], nest[i].cycles, {all, all - inside[i]});
+  }
 }
 
 }  // namespace uptier::profile

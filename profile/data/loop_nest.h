@@ -11,6 +11,9 @@
 //
 // Inner loops have more executions, so most of the correction is theirs. The interval of what was moved
 // becomes the union of that which was measured and the same around X.
+//
+// In a profile the estimates of a loop's words say what was settled: as many executions as there were
+// entries are stood for, of X cycles. Such words add up, so a merge of profiles obeys the law as well.
 // Source: projection on linear inequalities, Hildreth, Naval Research Logistics Quarterly 4 (1957).
 #pragma once
 
@@ -35,5 +38,17 @@ struct NestedLoop {
 
 // O(loops * depth), a hundred times at most.
 void settle_nest(std::span<NestedLoop> loops, double per_execution = kCyclesPerExecution);
+
+// A loop of a method that may have been timed.
+struct LoopPlace {
+  uptier::SiteId site = 0;
+  uint32_t within = NestedLoop::kOutermost;  // as of NestedLoop, by its place in the list
+};
+
+// Has the estimates of a method's loops obey the law. `m` passes MethodProfile::check, and its loops
+// are as they were estimated (profile/estimate.h). Those without a timed execution stay as they are,
+// and what is inside of them lies in the next one outwards.
+void settle_loops(uptier::MethodProfile& m, std::span<const LoopPlace> loops,
+                  double per_execution = kCyclesPerExecution);
 
 }  // namespace uptier::profile

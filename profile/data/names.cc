@@ -2,6 +2,9 @@
 //
 // The lowest floor holds them, so that every floor may print them. A value outside its enum (read
 // from a damaged file, say) has the name "?".
+#include <array>
+
+#include "uptier/events.h"
 #include "uptier/ids.h"
 #include "uptier/result.h"
 
@@ -34,6 +37,16 @@ const char* copy_name(Copy c) {
     case Copy::kInstrumented: return "instrumented";
   }
   return "?";
+}
+
+const char* event_kind_name(EventKind k) {
+  static constexpr std::array<const char*, kEventKinds> kNames = {
+      "lost",    "added",   "removed",       "forgotten",      "described",  "compiled",
+      "failed",  "refused", "dropped",       "installed",      "first_call", "entered",
+      "left",    "retired", "freed",         "moved",          "evicted",    "flushed",
+      "decided", "saved",   "worker_paused", "worker_resumed", "ended"};
+  auto i = static_cast<size_t>(k);
+  return i < kNames.size() ? kNames[i] : "?";
 }
 
 const char* error_code_name(ErrorCode code) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "profile/base/numbers.h"
+#include "profile/data/estimate.h"
 #include "profile/data/schema.h"
 
 namespace uptier {
@@ -49,6 +50,25 @@ std::span<const uint64_t> MethodProfile::words(SlotKind kind, SiteId site) const
 const Table* MethodProfile::table(SlotKind kind, SiteId site) const {
   const auto at = tables.find({kind, site});
   return at == tables.end() ? nullptr : &at->second;
+}
+
+std::optional<uint64_t> MethodProfile::count(SlotKind kind, SiteId site) const {
+  const Slot* slot = schema.find(kind, site);
+  const bool known = slot != nullptr && slot->word < counts.size() && kind != SlotKind::kGauge;
+  if (!known) return std::nullopt;
+  uint64_t sum = counts[slot->word];
+  const Table* entries = kind == SlotKind::kCallTarget ? table(kind, site) : nullptr;
+  if (entries == nullptr) return sum;
+  for (const auto& [key, entry] : *entries) profile::add_saturating(sum, entry.count);
+  return sum;
+}
+
+std::optional<Estimate> MethodProfile::estimate(SlotKind kind, SiteId site) const {
+  return profile::estimate_at(*this, kind, site);
+}
+
+std::optional<Estimate> MethodProfile::loop_cycles(SiteId site) const {
+  return profile::loop_cycles_at(*this, site);
 }
 
 void MethodProfile::weigh(uint64_t weight) {

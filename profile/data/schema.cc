@@ -40,7 +40,7 @@ Status check_slot(const Schema& schema, size_t i, uint64_t next_word) {
   return {};
 }
 
-// Whether a slot follows one that is as it must be, of the same kind: nothing else is to be asked.
+// Returns whether a slot follows one that is as it must be, of the same kind: nothing else is to be asked.
 bool goes_on(const Slot& before, const Slot& slot, uint64_t next_word) {
   return slot.kind == before.kind && slot.words == before.words && slot.top == before.top &&
          slot.word == next_word && slot.site > before.site;
@@ -185,7 +185,7 @@ Result<Schema> schema_of_runs(uint32_t version, uint64_t cfg_hash, std::span<con
   uint64_t needed = 0;
   bool fits = true;
   for (const SlotRun& run : runs) {
-    // A factor of at most 2^20 and a check behind each product: no sum wraps.
+    // A factor of at most 2^20 and a check after each product: no sum wraps.
     const uint64_t each = run.words_each + 2 * uint64_t{run.top};
     const bool sized = run.words_each != 0 && run.count != 0 && each <= data_words;
     needed += sized ? each * run.count : 0;

@@ -22,7 +22,7 @@ using uptier::SlotKind;
 enum class WordRule : uint8_t {
   kSum,       // saturating; does not fall
   kOther,     // the same, but may give counts to the slot's table and take them from it
-  kWide,      // with the word behind it a sum modulo 2^128; the values in it may be negative
+  kWide,      // with the word after it a sum modulo 2^128; the values in it may be negative
   kWideHigh,  // that other word
   kMin,       // signed least and greatest, where the slot's first word is not 0
   kMax,

@@ -7,7 +7,7 @@
 namespace uptier::profile {
 namespace {
 
-bool is_nothing(const std::pair<const uptier::TableKey, TableEntry>& item) {
+bool is_empty_entry(const std::pair<const uptier::TableKey, TableEntry>& item) {
   return item.second == TableEntry{};
 }
 
@@ -93,7 +93,7 @@ void take_off(Table& from, const Table& what, uint64_t& missing) {
     take_off(kept.count, entry.count, missing);
     take_off(kept.estimate, entry.estimate, missing);
   }
-  std::erase_if(from, is_nothing);
+  std::erase_if(from, is_empty_entry);
 }
 
 void Factor::apply(uint64_t& count) { count = mul_div(count, numerator, denominator, saturated); }
@@ -114,7 +114,7 @@ void Factor::apply(Table& table) {
     apply(entry.count);
     apply(entry.estimate);
   }
-  std::erase_if(table, is_nothing);
+  std::erase_if(table, is_empty_entry);
 }
 
 std::pair<TableEntry, uint64_t> trim_table(Table& table, size_t entries) {

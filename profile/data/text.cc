@@ -16,7 +16,7 @@ std::string word_text(WordRule rule, const uint64_t* word) {
   }
 }
 
-// Whether a text begins like a formula, behind any number of '.
+// Returns whether a text begins like a formula, after any number of '.
 bool is_formula(std::string_view text) {
   const size_t first = text.find_first_not_of('\'');
   constexpr std::string_view kMarks = "=+-@\t\r";

@@ -18,12 +18,12 @@ std::string hex(uint64_t value);
 std::string quote(std::string_view text);
 
 // A spreadsheet takes a field that begins with = + - @, a tab or a carriage return for a formula. So
-// such a text gets a ' in front, and one that begins with such marks behind some ' one more; all
+// such a text gets a ' in front, and one that begins with such marks after some ' one more; all
 // others stay as they are. unguarded() gives each text back.
 std::string guarded(std::string_view text);
 std::string_view unguarded(std::string_view text);
 
-// Prints a slot's words, each behind a blank: "5" of a kind with one count, or else with their
+// Prints a slot's words, each after a blank: "5" of a kind with one count, or else with their
 // names, "count 2 sum -3 min -5 max 2 other 0". Sums whose estimate is another number get that,
 // too: "5 ~80". Both spans start at the slot's first word; without estimates none are printed.
 std::string words_text(SlotKind kind, const uint64_t* counts, const uint64_t* estimates);

@@ -31,11 +31,12 @@ std::string csv_field(const std::string& text) {
   return out + "\"";
 }
 
-using Row = std::vector<std::string>;
+using ExportRow = std::vector<std::string>;
 
 // Calls `add` with the word, key, count and estimate of each word of a site, and each entry of its
 // table.
-void each_word(const MethodProfile& m, const Slot& slot, const std::function<void(Row)>& add) {
+void each_word(const MethodProfile& m, const Slot& slot,
+               const std::function<void(ExportRow)>& add) {
   const std::span<const Word> words = words_of(slot.kind);
   for (uint32_t i = 0; i < words.size(); ++i) {
     const bool wide = words[i].rule == WordRule::kWide;
@@ -60,16 +61,17 @@ void each_word(const MethodProfile& m, const Slot& slot, const std::function<voi
 }
 
 // Calls `row` for each word of each site, and each entry of each table.
-void each_row(const Profile& profile, const std::function<void(const Row&)>& row) {
+void each_row(const Profile& profile, const std::function<void(const ExportRow&)>& row) {
   row({"module", "function", "method", "kind", "site", "word", "key_module", "key", "count",
        "estimate"});
   for (const auto& [key, m] : profile.methods) {
     if (!m.check().ok()) continue;
     for (const Slot& slot : m.schema.slots) {
-      const Row head = {hex(key.module_key), std::to_string(key.function_index), guarded(m.name),
-                        std::string(slot_kind_name(slot.kind)), std::to_string(slot.site)};
-      const auto add = [&](Row rest) {
-        Row whole = head;
+      const ExportRow head = {hex(key.module_key), std::to_string(key.function_index),
+                              guarded(m.name), std::string(slot_kind_name(slot.kind)),
+                              std::to_string(slot.site)};
+      const auto add = [&](ExportRow rest) {
+        ExportRow whole = head;
         whole.insert(whole.end(), rest.begin(), rest.end());
         row(whole);
       };
@@ -84,7 +86,7 @@ std::string path_text(const InlinedKey& key) {
   return out;
 }
 
-void each_inlined_row(const Profile& profile, const std::function<void(const Row&)>& row) {
+void each_inlined_row(const Profile& profile, const std::function<void(const ExportRow&)>& row) {
   for (const auto& item : profile.inlined) {
     const InlinedKey& key = item.first;
     if (!item.second.check(key).ok()) continue;
@@ -103,12 +105,12 @@ void each_inlined_row(const Profile& profile, const std::function<void(const Row
     }
     for (const auto& [at, site] : item.second.sites) {
       const MethodProfile m = as_method(at.first, at.second, site);
-      const Row head = {hex(key.root.module_key), std::to_string(key.root.function_index),
-                        root == nullptr ? "" : guarded(root->name),
-                        "inlined_" + std::string(slot_kind_name(at.first)),
-                        std::to_string(at.second)};
-      const auto add = [&](Row rest) {
-        Row whole = head;
+      const ExportRow head = {hex(key.root.module_key), std::to_string(key.root.function_index),
+                              root == nullptr ? "" : guarded(root->name),
+                              "inlined_" + std::string(slot_kind_name(at.first)),
+                              std::to_string(at.second)};
+      const auto add = [&](ExportRow rest) {
+        ExportRow whole = head;
         const bool keyed = !rest[2].empty();
         rest[0] = path_text(key) + " " + rest[0];
         if (!keyed) rest[1] = hex(callee.module_key);
@@ -123,15 +125,15 @@ void each_inlined_row(const Profile& profile, const std::function<void(const Row
 }
 
 // A method that is known of calls alone has no name.
-Row head_of(const Profile& profile, const MethodKey& key, const char* kind) {
+ExportRow head_of(const Profile& profile, const MethodKey& key, const char* kind) {
   const MethodProfile* m = profile.find(key);
   return {hex(key.module_key), std::to_string(key.function_index),
           m == nullptr ? "" : guarded(m->name), kind, ""};
 }
 
 void each_call_row(const Profile& profile, const CallProfile& calls,
-                   const std::function<void(const Row&)>& row) {
-  const auto add = [&](Row head, const Row& rest) {
+                   const std::function<void(const ExportRow&)>& row) {
+  const auto add = [&](ExportRow head, const ExportRow& rest) {
     head.insert(head.end(), rest.begin(), rest.end());
     row(head);
   };
@@ -141,13 +143,13 @@ void each_call_row(const Profile& profile, const CallProfile& calls,
          std::to_string(count)});
   }
   for (const auto& [key, first] : calls.first) {
-    const Row head = head_of(profile, key, "first_call");
+    const ExportRow head = head_of(profile, key, "first_call");
     add(head, {"positions", "", "", std::to_string(first.positions), ""});
     add(head, {"runs", "", "", std::to_string(first.runs), ""});
   }
 }
 
-std::string join(const Row& row, char separator, std::string (*field)(const std::string&)) {
+std::string join(const ExportRow& row, char separator, std::string (*field)(const std::string&)) {
   std::string line;
   for (size_t i = 0; i < row.size(); ++i)
     line += (i == 0 ? "" : std::string(1, separator)) + field(row[i]);
@@ -185,7 +187,7 @@ const MethodProfile& wherever(const FoldedMethods& folded, const MethodProfile& 
 
 std::string to_csv(const Profile& profile, const CallProfile& calls) {
   std::string out;
-  const auto write = [&](const Row& row) { out += join(row, ',', csv_field) + "\r\n"; };
+  const auto write = [&](const ExportRow& row) { out += join(row, ',', csv_field) + "\r\n"; };
   each_row(profile, write);
   each_inlined_row(profile, write);
   each_call_row(profile, calls, write);

@@ -8,9 +8,9 @@ namespace {
 
 using Names = std::map<std::pair<std::string_view, uint64_t>, MethodKey>;
 
-class Parser {
+class LlvmTextParser {
  public:
-  Parser(std::string_view text, const Profile* like) : text_(text) {
+  LlvmTextParser(std::string_view text, const Profile* like) : text_(text) {
     if (like == nullptr) return;
     for (const auto& [key, m] : like->methods) {
       names_.emplace(Names::key_type(m.name, m.schema.cfg_hash), key);
@@ -101,7 +101,7 @@ bool looks_like_llvm_text(std::string_view text) {
 }
 
 Result<Profile> profile_from_llvm_text(std::string_view text, const Profile* like) {
-  return Parser(text, like).run();
+  return LlvmTextParser(text, like).run();
 }
 
 }  // namespace uptier::profile

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "profile/base/numbers.h"
-#include "profile/formats/protobuf.h"
 #include "profile/data/text.h"
+#include "profile/formats/protobuf.h"
 
 namespace uptier::profile {
 namespace {
@@ -23,12 +23,12 @@ constexpr uint64_t kNanos = 1000000000;
 uint64_t limited(uint64_t n) { return std::min<uint64_t>(n, INT64_MAX); }
 
 // A line of a location.
-struct Line {
+struct PprofLine {
   uint64_t function = 0;
   uint64_t line = 0;
 };
 
-class Writer {
+class PprofWriter {
  public:
   std::string run(const Profile& profile, const ProfileInfo& info) {
     (void)string("");
@@ -101,10 +101,10 @@ class Writer {
   }
 
   // Lines are the innermost first.
-  uint64_t add_location(std::span<const Line> lines) {
+  uint64_t add_location(std::span<const PprofLine> lines) {
     ProtoWriter w;
     w.number(kId, ++locations_);
-    for (const Line& line : lines) {
+    for (const PprofLine& line : lines) {
       ProtoWriter l;
       l.number(kLineFunction, line.function);
       l.number(kLineLine, line.line);
@@ -146,7 +146,7 @@ class Writer {
   }
 
   void add_inlined(const InlinedKey& key, const InlinedBody& body) {
-    std::vector<Line> lines{{0, 0}};
+    std::vector<PprofLine> lines{{0, 0}};
     for (size_t i = key.path.size(); i-- > 0;) {
       lines.back().function = function_of(key.path[i].callee, "");
       lines.push_back({0, key.path[i].site});
@@ -161,10 +161,11 @@ class Writer {
   }
 
   void add_loop(const MethodProfile& m, const Slot& slot, uint64_t function) {
-    const uint64_t* words = &m.counts[slot.word];
+    const uint64_t* words = &m.estimates[slot.word];
     const std::optional<Estimate> all = m.loop_cycles(slot.site);
     const uint64_t timed = words[slot_word::kLoopCycles];
     if (!all || timed == 0) return;
+    // What loops inside took is theirs.
     const double share =
         static_cast<double>(words[slot_word::kLoopExclusiveCycles]) / static_cast<double>(timed);
     const auto cycles = static_cast<uint64_t>(std::clamp(all->total * share, 0.0, 0x1p62));
@@ -188,7 +189,7 @@ class Writer {
 }  // namespace
 
 std::string to_pprof(const Profile& profile, const ProfileInfo& info) {
-  return Writer().run(profile, info);
+  return PprofWriter().run(profile, info);
 }
 
 }  // namespace uptier::profile

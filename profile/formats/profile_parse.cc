@@ -8,8 +8,8 @@
 
 #include "profile/base/numbers.h"
 #include "profile/base/wall.h"
-#include "profile/formats/lexer.h"
 #include "profile/data/schema.h"
+#include "profile/formats/lexer.h"
 
 namespace uptier {
 namespace {
@@ -44,16 +44,16 @@ std::pair<Wide, Wide> bounds(WordRule rule) {
 }
 
 // A line of a slot, before it is known where its words stand.
-struct Line {
+struct ParsedLine {
   uint32_t top = 0;
   std::vector<uint64_t> counts;
   std::vector<uint64_t> estimates;
   Table table;
 };
 
-class Parser {
+class ProfileTextParser {
  public:
-  explicit Parser(std::string_view text) : lexer_(text) { step(); }
+  explicit ProfileTextParser(std::string_view text) : lexer_(text) { step(); }
 
   Result<Profile> run() {
     if (!expect("uptier-profile")) return *error_;
@@ -67,6 +67,7 @@ class Parser {
  private:
   void method() {
     method_ = {};
+    behind_ = 0;
     lines_.clear();
     seen_ = {};
     const Position at = token_.at;
@@ -123,7 +124,7 @@ class Parser {
     const Position at = token_.at;
     step();
     const auto site = static_cast<SiteId>(number(UINT32_MAX));
-    Line line;
+    ParsedLine line;
     words(kind, line);
     expect("samples");
     const uint64_t samples = number(UINT64_MAX);
@@ -146,13 +147,14 @@ class Parser {
         {"interval", &method_.interval},
         {"weight_squares", &method_.weight_squares},
         {"time", &method_.time},
+        {"behind", &behind_},
     }};
     for (size_t i = 0; i < fields.size(); ++i) {
       if (!token_.is(fields[i].first)) continue;
       if (seen_[i]) return fail(token_.at, "a field stands twice");
       seen_[i] = true;
       step();
-      *fields[i].second = number(UINT64_MAX);
+      *fields[i].second = number(fields[i].second == &behind_ ? 1 : UINT64_MAX);
       return;
     }
     slot_line();
@@ -164,12 +166,12 @@ class Parser {
     if (!kind) {
       return fail(
           at,
-          "expected calls, sampled, iterations, bursts, interval, weight_squares, time, cfg, "
-          "a slot kind or }");
+          "expected calls, sampled, iterations, bursts, interval, weight_squares, time, behind, "
+          "cfg, a slot kind or }");
     }
     step();
     const auto site = static_cast<uint32_t>(number(UINT32_MAX));
-    Line line;
+    ParsedLine line;
     if (has_table(*kind)) line.top = Slot::kDefaultTop;
     if (has_table(*kind) && token_.is("top")) {
       step();
@@ -182,8 +184,8 @@ class Parser {
     if (!added) fail(at, "a site stands twice");
   }
 
-  // The words of a slot: names where there are several, and behind a sum its estimate.
-  void words(SlotKind kind, Line& line) {
+  // The words of a slot: names where there are several, and after a sum its estimate.
+  void words(SlotKind kind, ParsedLine& line) {
     const std::span<const Word> words = profile::words_of(kind);
     line.counts.resize(words.size());
     line.estimates.resize(words.size());
@@ -203,7 +205,7 @@ class Parser {
     *word = static_cast<uint64_t>(value);
   }
 
-  // A number behind ~, or what it is without.
+  // A number after ~, or what it is without.
   Wide estimate(Wide count, Wide min, Wide max) {
     if (token_.quoted || !token_.text.starts_with('~')) return count;
     const Position at = token_.at;
@@ -212,7 +214,7 @@ class Parser {
     return signed_number(min, max);
   }
 
-  void table(SlotKind kind, Line& line) {
+  void table(SlotKind kind, ParsedLine& line) {
     if (!has_table(kind)) return fail(token_.at, std::string(kTableRule));
     expect("{");
     while (!error_ && !token_.is("}") && !at_end()) entry(kind, line.table);
@@ -257,6 +259,7 @@ class Parser {
 
   void finish_method(Position at) {
     if (!seen_[0]) return fail(at, "the method has no cfg hash");
+    method_.behind = behind_ != 0;
     for (auto& [site, line] : lines_) {
       method_.schema.add(site.first, site.second, line.top);
       method_.counts.insert(method_.counts.end(), line.counts.begin(), line.counts.end());
@@ -312,13 +315,14 @@ class Parser {
   void step() { token_ = lexer_.next(); }
   bool at_end() const { return token_.text.empty() && !token_.quoted; }
 
-  static constexpr size_t kFields = 8;
+  static constexpr size_t kFields = 9;
 
   Lexer lexer_;
   Token token_;
   Profile profile_;
   MethodProfile method_;  // the one between the braces
-  std::map<std::pair<SlotKind, SiteId>, Line> lines_;
+  uint64_t behind_ = 0;   // of it
+  std::map<std::pair<SlotKind, SiteId>, ParsedLine> lines_;
   std::set<std::pair<MethodKey, uint64_t>> written_;  // methods, and the hashes of their code
   std::array<bool, kFields> seen_ = {};               // fields of `line`, cfg first
   std::optional<Error> error_;
@@ -327,7 +331,7 @@ class Parser {
 }  // namespace
 
 Result<Profile> parse_profile(std::string_view text) {
-  return walled("profile", [&] { return Parser(text).run(); });
+  return walled("profile", [&] { return ProfileTextParser(text).run(); });
 }
 
 }  // namespace uptier

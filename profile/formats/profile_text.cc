@@ -47,6 +47,7 @@ std::string method_text(const MethodProfile& method) {
     out += "  weight_squares " + std::to_string(method.weight_squares) + "\n";
   }
   if (method.time != 0) out += "  time " + std::to_string(method.time) + "\n";
+  if (method.behind) out += "  behind 1\n";
   out += "  cfg " + profile::hex(method.schema.cfg_hash) + "\n";
   for (const Slot& slot : method.schema.slots) out += slot_text(method, slot);
   return out + "}\n";
@@ -58,7 +59,7 @@ std::string comment(std::string text) {
   return text + "\n";
 }
 
-// A name behind a line, if it is known.
+// A name after a line, if it is known.
 std::string name_comment(const MethodKey& key, const Profile& names) {
   const MethodProfile* method = names.find(key);
   return method == nullptr ? "\n" : "  # " + profile::quote(method->name) + "\n";

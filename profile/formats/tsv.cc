@@ -2,10 +2,10 @@
 
 #include "profile/base/checksum.h"
 #include "profile/base/numbers.h"
-#include "profile/formats/tsv_rows.h"
 #include "profile/data/inlined.h"
 #include "profile/data/schema.h"
 #include "profile/data/text.h"
+#include "profile/formats/tsv_rows.h"
 
 namespace uptier::profile {
 
@@ -31,8 +31,8 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// A row behind the columns that are the same for a whole method.
-struct Row {
+// A row after the columns that are the same for a whole method.
+struct TsvRow {
   std::string_view kind;
   uint64_t site = 0;
   std::string word;
@@ -50,7 +50,7 @@ std::string voter_of(const ProfileInfo& info) {
   return "run " + std::to_string(id.time) + "-" + std::to_string(id.hash);
 }
 
-class Writer {
+class TsvWriter {
  public:
   std::string run(const Profile& profile, const ProfileInfo& info, const CallProfile& calls) {
     out_ = std::string(kTsvHead) + "\n";
@@ -70,7 +70,7 @@ class Writer {
   }
 
  private:
-  void add(const Row& row) {
+  void add(const TsvRow& row) {
     if (row.rule == "sum" && row.count == 0 && row.estimate == 0) return;
     out_ += head_;
     out_.append(row.kind).append("\t").append(std::to_string(row.site)).append("\t");
@@ -167,6 +167,7 @@ class Writer {
     if (m.time != 0) {
       add({.kind = "method", .word = "time", .rule = "greatest", .count = m.time});
     }
+    if (m.behind) add({.kind = "method", .word = "behind", .rule = "greatest", .count = 1});
     for (const SlotRun& run : runs_of(m.schema)) {
       add({.kind = slot_kind_name(run.kind),
            .site = run.first_site,
@@ -186,11 +187,11 @@ class Writer {
     const uint64_t* counts = &m.counts[slot.word];
     const uint64_t* estimates = &m.estimates[slot.word];
     for (uint32_t i = 0; i < words.size(); ++i) {
-      Row row{.kind = kind,
-              .site = slot.site,
-              .word = std::string(words[i].name),
-              .count = counts[i],
-              .estimate = estimates[i]};
+      TsvRow row{.kind = kind,
+                 .site = slot.site,
+                 .word = std::string(words[i].name),
+                 .count = counts[i],
+                 .estimate = estimates[i]};
       switch (words[i].rule) {
         case WordRule::kSum:
         case WordRule::kOther: add(row); break;
@@ -209,7 +210,7 @@ class Writer {
     }
   }
 
-  void add_limbs(Row row, const uint64_t* count, const uint64_t* estimate) {
+  void add_limbs(TsvRow row, const uint64_t* count, const uint64_t* estimate) {
     const std::string name = row.word;
     for (unsigned i = 0; i < kLimbs; ++i) {
       const unsigned shift = i % 2 * kLimbBits;
@@ -241,7 +242,7 @@ class Writer {
 }  // namespace
 
 std::string to_tsv(const Profile& profile, const ProfileInfo& info, const CallProfile& calls) {
-  return Writer().run(profile, info, calls);
+  return TsvWriter().run(profile, info, calls);
 }
 
 }  // namespace uptier::profile

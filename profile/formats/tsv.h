@@ -13,7 +13,7 @@
 //                            adds up rows of one schema, and the reader those of one shape
 //   kind site word           slot_kind_name, site and name of the word; or
 //                            kind "method": calls, sampled_calls, iterations, bursts,
-//                                weight_squares, version, interval, time
+//                                weight_squares, version, interval, time, behind
 //                            kind "file": runs, weight, forgotten, time, interval; engine, host
 //                                and schedule, their text in `method`; module, in key_module;
 //                                upload, time and hash in key_module and key

@@ -18,7 +18,7 @@ std::optional<std::string_view> take_until(std::string_view& text, char mark) {
   return taken;
 }
 
-// Takes off a number and the space behind it, if there is more.
+// Takes off a number and the space after it, if there is more.
 template <typename T>
 bool take_number(std::string_view& text, T& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -5,11 +5,11 @@
 #include <set>
 
 #include "profile/base/numbers.h"
-#include "profile/formats/tsv.h"
-#include "profile/formats/tsv_rows.h"
 #include "profile/data/inlined.h"
 #include "profile/data/schema.h"
 #include "profile/data/text.h"
+#include "profile/formats/tsv.h"
+#include "profile/formats/tsv_rows.h"
 
 namespace uptier::profile {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kLeastWords = uint64_t{1} << 20;  // of all schemas, however short the text is
 constexpr uint64_t kWordsAByte = 4;
 
-struct Row {
+struct ParsedRow {
   MethodKey method;
   std::string name;
   uint64_t cfg_hash = 0;
@@ -65,6 +65,7 @@ struct Gathered {
   uint64_t cfg_hash = 0;
   Same version, interval;
   uint64_t calls = 0, sampled_calls = 0, iterations = 0, bursts = 0, weight_squares = 0, time = 0;
+  bool behind = false;
   std::set<std::tuple<SlotKind, SiteId, uint32_t, uint32_t>> runs;  // kind, first, how many, top
   std::map<std::tuple<SlotKind, SiteId, uint32_t>, SumWord> sums;   // by word
   std::map<std::tuple<SlotKind, SiteId, uint32_t>, std::array<SumWord, kLimbs>> wide;
@@ -96,13 +97,13 @@ std::optional<SlotKind> kind_named(std::string_view name) {
   return std::nullopt;
 }
 
-class Parser {
+class TsvParser {
  public:
-  explicit Parser(std::string_view text)
+  explicit TsvParser(std::string_view text)
       : text_(text), words_left_(kLeastWords + kWordsAByte * text.size()) {}
 
   Result<ProfileFile> run() {
-    if (!looks_like_tsv(text_)) return broken("the head line is not that of a profile");
+    if (!looks_like_tsv(text_)) return broken("the first line is not the header of a profile");
     size_t at = 0;
     for (; at < text_.size(); ++at) {
       const size_t end = text_.find('\n', at);
@@ -136,7 +137,7 @@ class Parser {
     if (count != columns_) {
       return broken(std::to_string(count) + " columns, not " + std::to_string(columns_));
     }
-    Row row;
+    ParsedRow row;
     if (Status s = read(columns, row); !s) return s;
     if (row.kind == "file") return take_file(row);
     if (row.kind == "shape" || row.kind == "call" || row.kind == "first_call") {
@@ -155,7 +156,7 @@ class Parser {
     return take_word(row, *kind, g);
   }
 
-  Status read(const std::array<std::string_view, kTsvColumns>& columns, Row& row) const {
+  Status read(const std::array<std::string_view, kTsvColumns>& columns, ParsedRow& row) const {
     std::optional<std::string> name = unescaped(columns[2]);
     if (!name) return broken("a backslash in the method's name that stands for nothing");
     row.name = unguarded(*name);
@@ -186,7 +187,7 @@ class Parser {
 
   void add(uint64_t& sum, uint64_t n) { file_.report.saturated += add_saturating(sum, n) ? 1 : 0; }
 
-  Status take_file(const Row& row) {
+  Status take_file(const ParsedRow& row) {
     ProfileInfo& info = file_.info;
     const std::pair<const char*, uint64_t*> sums[] = {
         {"runs", &info.runs}, {"weight", &info.weight}, {"forgotten", &info.forgotten}};
@@ -216,7 +217,7 @@ class Parser {
     return {};
   }
 
-  Status take_call(const Row& row) {
+  Status take_call(const ParsedRow& row) {
     CallProfile& calls = file_.calls;
     if (row.kind == "shape" && row.word == "code") {
       std::optional<CodeShape> shape = parse_shape(row.name);
@@ -240,7 +241,7 @@ class Parser {
     return {};
   }
 
-  Status take_inlined(const Row& row) {
+  Status take_inlined(const ParsedRow& row) {
     InlinedKey key{row.method, {}};
     std::vector<uint64_t> code = {row.cfg_hash};
     if (!parse_place(row.name, key, code)) return broken("the place of an inlined body is none");
@@ -256,7 +257,7 @@ class Parser {
     return {};
   }
 
-  Status take_inlined_site(const Row& row) {
+  Status take_inlined_site(const ParsedRow& row) {
     InlinedKey key{row.method, {}};
     std::vector<uint64_t> code = {row.cfg_hash};
     if (!parse_place(row.name, key, code)) return broken("the place of an inlined body is none");
@@ -270,7 +271,7 @@ class Parser {
     return {};
   }
 
-  Status take_method(const Row& row, Gathered& g) {
+  Status take_method(const ParsedRow& row, Gathered& g) {
     const std::pair<const char*, uint64_t*> sums[] = {{"calls", &g.calls},
                                                       {"sampled_calls", &g.sampled_calls},
                                                       {"iterations", &g.iterations},
@@ -285,6 +286,10 @@ class Parser {
       g.time = std::max(g.time, row.count);
       return {};
     }
+    if (row.word == "behind") {
+      g.behind = g.behind || row.count != 0;
+      return {};
+    }
     if (row.word != "version" && row.word != "interval") {
       return broken("word " + std::string(row.word) + " of a method is not known");
     }
@@ -292,7 +297,7 @@ class Parser {
     return {};
   }
 
-  Status take_slots(const Row& row, SlotKind kind, Gathered& g) {
+  Status take_slots(const ParsedRow& row, SlotKind kind, Gathered& g) {
     const uint64_t each = slot_words(kind) + 2 * row.count;
     const bool sized = row.count <= Schema::kMaxWords && row.key <= Schema::kMaxWords;
     if (!sized || each * row.key > words_left_) return broken("slots of more words than may be");
@@ -304,7 +309,7 @@ class Parser {
     return {};
   }
 
-  Status take_entry(const Row& row, SlotKind kind, Gathered& g) {
+  Status take_entry(const ParsedRow& row, SlotKind kind, Gathered& g) {
     if (!has_table(kind)) return broken("an entry of a kind that has no table");
     if (row.count == 0 && row.estimate == 0) return {};
     TableEntry& entry = g.tables[{kind, row.site}][{row.key_module, row.key}];
@@ -313,7 +318,7 @@ class Parser {
     return {};
   }
 
-  Status take_word(const Row& row, SlotKind kind, Gathered& g) {
+  Status take_word(const ParsedRow& row, SlotKind kind, Gathered& g) {
     const std::span<const Word> words = words_of(kind);
     for (uint32_t i = 0; i < words.size(); ++i) {
       const std::tuple at{kind, row.site, i};
@@ -430,7 +435,7 @@ bool fill(const Gathered& g, MethodProfile& m) {
 }
 
 // Returns false for a word that a site's kind does not have.
-bool Parser::take_sites(const GatheredSites& g, InlinedBody& into) {
+bool TsvParser::take_sites(const GatheredSites& g, InlinedBody& into) {
   MethodProfile m;
   for (const auto& [kind, site] : g.places) m.schema.add(kind, site);
   m.counts.resize(m.schema.words());
@@ -458,7 +463,7 @@ bool Parser::take_sites(const GatheredSites& g, InlinedBody& into) {
   return true;
 }
 
-Result<MethodProfile> Parser::method_of(const MethodKey& key, uint64_t name, const Gathered& g) {
+Result<MethodProfile> TsvParser::method_of(const MethodKey& key, uint64_t name, const Gathered& g) {
   const auto broken = [&](const std::string& rule) {
     return Error{ErrorCode::kCorruptInput, "method " + std::to_string(key.module_key) + " " +
                                                std::to_string(key.function_index) + " (" + g.name +
@@ -485,6 +490,7 @@ Result<MethodProfile> Parser::method_of(const MethodKey& key, uint64_t name, con
   m.weight_squares = g.weight_squares;
   m.interval = g.interval.value;
   m.time = g.time;
+  m.behind = g.behind;
   if (Status s = m.check(); !s) return broken(s.error().message);
   return m;
 }
@@ -496,6 +502,6 @@ bool looks_like_tsv(std::string_view text) {
   return head.size() < text.size() && (head == kTsvHead || head == kTsvHeadVoterless);
 }
 
-Result<ProfileFile> profile_from_tsv(std::string_view text) { return Parser(text).run(); }
+Result<ProfileFile> profile_from_tsv(std::string_view text) { return TsvParser(text).run(); }
 
 }  // namespace uptier::profile

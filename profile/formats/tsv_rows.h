@@ -37,10 +37,10 @@ std::string shape_text(const CodeShape& shape);
 // Reads it back, all but the hash; nothing for what is none. Memory is in proportion to the text.
 std::optional<CodeShape> parse_shape(std::string_view text);
 
-// Where a body is inlined behind its root, and what code is there: of each call site, module and
+// Where a body is inlined after its root, and what code is there: of each call site, module and
 // function of the callee, and the hash of its code, "5 161 8 4660;9 161 9 17;".
 std::string place_text(const InlinedKey& key, std::span<const uint64_t> code);
-// Reads it back, behind the root and its hash, which `key` and `code` hold; false for what is none.
+// Reads it back, after the root and its hash, which `key` and `code` hold; false for what is none.
 bool parse_place(std::string_view text, InlinedKey& key, std::vector<uint64_t>& code);
 
 }  // namespace uptier::profile

@@ -14,7 +14,7 @@ struct Pair {
   uint64_t count;
 };
 
-Error broken(size_t region, const std::string& rule) {
+Error broken_region(size_t region, const std::string& rule) {
   return Error{ErrorCode::kCorruptInput, "region " + std::to_string(region) + ": " + rule};
 }
 
@@ -48,14 +48,14 @@ std::vector<Pair> top_pairs(const Slot& slot, const Table& table, const HandleOf
 Status add_pair(SlotKind kind, Pair pair, size_t region, const MethodOf& method_of, Table& table) {
   const bool callee = kind == SlotKind::kCallTarget;
   if (pair.count == 0) {
-    if (pair.key != 0) return broken(region, "a key without a count");
+    if (pair.key != 0) return broken_region(region, "a key without a count");
     return {};
   }
   TableKey key{0, pair.key};
   if (callee) {
-    if (pair.key == 0) return broken(region, "a count without a method handle");
+    if (pair.key == 0) return broken_region(region, "a count without a method handle");
     const std::optional<MethodKey> method = method_of(pair.key);
-    if (!method) return broken(region, "unknown method handle " + std::to_string(pair.key));
+    if (!method) return broken_region(region, "unknown method handle " + std::to_string(pair.key));
     key = {method->module_key, method->function_index};
   }
   add_saturating(table[key].count, pair.count);

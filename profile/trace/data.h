@@ -3,7 +3,7 @@
 //     all words of all slots, in slot order | for each slot with a table `top` pairs (key, count)
 //
 // The key of a call target is the callee's method handle (its region is of shape 10), that of a
-// value the value's bits. A pair whose count is 0 has key 0, and so has every pair behind the last
+// value the value's bits. A pair whose count is 0 has key 0, and so has every pair after the last
 // entry; a call target has no entry with handle 0.
 #pragma once
 

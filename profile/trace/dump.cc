@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kCountsPerLine = 8;
 
-// Whether a slot is nothing but a count, and so shares a line with others.
+// Returns whether a slot is nothing but a count, and so shares a line with others.
 bool is_count(const Slot& slot) { return slot.words == 1 && slot.top == 0; }
 
 // Returns prefix and number; a number that was not seen before is the next one.

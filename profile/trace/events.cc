@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "profile/base/corrupt.h"
 #include "profile/trace/data.h"
 
 namespace uptier {
@@ -27,10 +28,8 @@ constexpr size_t kDescHead = 3;  // regions before the runs
 constexpr size_t kRunRegions = 3;
 constexpr size_t kDrawsInWord = 32;
 constexpr uint64_t kExactTotals = uint64_t{1} << 63;  // FlushEvent::exact_totals, in `burst`
-constexpr size_t kPlaceHead = 2;                      // regions behind the runs, of an inlined body
+constexpr size_t kPlaceHead = 2;                      // regions after the runs, of an inlined body
 constexpr size_t kStepRegions = 2;
-
-Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
 
 Result<InstrumentationDesc> decode_desc(ByteReader& in) {
   InstrumentationDesc desc;
@@ -296,12 +295,12 @@ InstrumentationDesc make_inlined_desc(uint64_t id, uint64_t root, std::span<cons
 
 namespace {
 
-// Returns the regions before what is behind the runs, of a desc whose head is there.
+// Returns the regions before what is after the runs, of a desc whose head is there.
 size_t behind_runs(const InstrumentationDesc& desc) {
   return kDescHead + size_t{load<uint32_t>(desc.desc, 2 * kWord + 4)} * kRunRegions;
 }
 
-// Reads what is behind the runs; nothing where that is not what make_inlined_desc writes.
+// Reads what is after the runs; nothing where that is not what make_inlined_desc writes.
 std::optional<InlinedPlace> read_place(const InstrumentationDesc& desc) {
   const size_t regions = desc.desc.size() / kWord;
   const size_t at = behind_runs(desc);
@@ -432,7 +431,7 @@ Result<TraceEvent> decode(RecordKind kind, ByteSpan payload) {
   Result<TraceEvent> event = decode_fields(kind, in);
   if (!event.ok()) return event;
   if (!in.ok()) return corrupt("a field reaches past the record, or padding is not zero");
-  if (in.rest() >= 16) return corrupt("bytes behind the last field");
+  if (in.rest() >= 16) return corrupt("bytes after the last field");
   const ByteSpan padding = payload.subspan(in.at());
   const bool zero = std::ranges::all_of(padding, [](std::byte b) { return b == std::byte{0}; });
   if (!zero) return corrupt("padding is not zero");

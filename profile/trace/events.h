@@ -5,11 +5,11 @@
 //     method handle | cfg hash | u32 words of data, u32 runs
 //     per run: u32 kind, u32 words each | u32 first site, u32 count | u32 top, u32 0
 //
-// Desc of a body whose rates adapt, version 2: the same, and behind the runs with what each slot's
+// Desc of a body whose rates adapt, version 2: the same, and after the runs with what each slot's
 // executions are drawn (Draw), two bits a slot, the first the lowest, in words of 32 slots.
 //
 // Desc of a body that is inlined, version 2^16 + 1: the same of the method that is inlined, and
-// behind the runs the method whose code it is in, and the calls that lead to it, the outermost first:
+// after the runs the method whose code it is in, and the calls that lead to it, the outermost first:
 //
 //     method handle | u32 calls, u32 0 | per call: u32 site, u32 0 | method handle of the callee
 //
@@ -17,7 +17,7 @@
 //
 // Such an id is no part of the method's profile: see InlinedBody in include/uptier/profile.h.
 //
-// Data, version 1: u64 words as data.h says, of shape 00 but for method handles. A run-length list
+// Data, version 1: u64 words as data.h says, of shape 00 except method handles. A run-length list
 // is bounded by the data shape that comes with it, so a small Desc cannot ask for a large schema.
 #pragma once
 
@@ -70,7 +70,7 @@ Region region_at(ByteSpan shape, size_t i);
 void set_region(Bytes& shape, size_t i, Region region);
 
 // Fails unless `shape` describes exactly `size` bytes: a multiple of 8, two bits for each region,
-// no reserved region, and zeros behind the last.
+// no reserved region, and zeros after the last.
 Status check_shape(ByteSpan shape, size_t size);
 
 // --- schemas and data
@@ -88,12 +88,12 @@ struct InlinedStep {
 InstrumentationDesc make_inlined_desc(uint64_t id, uint64_t root, std::span<const InlinedStep> path,
                                       const Schema& schema);
 
-// Whether a desc is of an inlined body.
+// Returns whether a desc is of an inlined body.
 constexpr bool is_inlined_desc(uint32_t version) {
   return version == kInlinedDescVersion || version == kInlinedSitesDescVersion;
 }
 
-// Whether schema_of knows the format.
+// Returns whether schema_of knows the format.
 constexpr bool is_known_desc(uint32_t version) {
   return version == kDescVersion || version == kDrawnDescVersion || is_inlined_desc(version);
 }

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "profile/algebra/rake.h"
+#include "profile/base/corrupt.h"
 #include "profile/base/numbers.h"
 #include "profile/base/wall.h"
 #include "profile/trace/data.h"
@@ -10,11 +12,9 @@
 namespace uptier {
 namespace {
 
-Error broken(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
-
 bool is_inlined(const InstrumentationDesc& desc) { return profile::is_inlined_desc(desc.version); }
 
-std::string id_text(uint64_t id) { return "id " + std::to_string(id); }
+std::string stream_text(uint64_t id) { return "id " + std::to_string(id); }
 
 }  // namespace
 
@@ -23,11 +23,11 @@ Status ProfileBuilder::add(const TraceEvent& event) {
     interval_ = provenance->interval;
     one_countdown_ = provenance->gap == "exact";
   } else if (const auto* method = std::get_if<MethodDetails>(&event)) {
-    if (method->handle == 0) return broken("handle 0 is invalid");
+    if (method->handle == 0) return profile::corrupt("handle 0 is invalid");
     const auto [at, added] = details_.emplace(method->handle, *method);
     if (!added && at->second != *method) {
-      return broken("handle " + std::to_string(method->handle) +
-                    " was announced differently before");
+      return profile::corrupt("handle " + std::to_string(method->handle) +
+                              " was announced differently before");
     }
   } else if (const auto* desc = std::get_if<InstrumentationDesc>(&event)) {
     return add_desc(*desc);
@@ -35,11 +35,12 @@ Status ProfileBuilder::add(const TraceEvent& event) {
     return add_data(*data);
   } else if (const auto* call = std::get_if<FirstCallEvent>(&event)) {
     const std::optional<MethodKey> method = method_of(call->handle);
-    if (!method) return broken("unknown method handle " + std::to_string(call->handle));
+    if (!method) return profile::corrupt("unknown method handle " + std::to_string(call->handle));
     first_calls_.emplace(*method, call->position);
   } else if (const auto* flush = std::get_if<FlushEvent>(&event)) {
     const auto at = streams_.find(flush->id);
-    if (at == streams_.end()) return broken("flush before desc: " + id_text(flush->id));
+    if (at == streams_.end())
+      return profile::corrupt("flush before desc: " + stream_text(flush->id));
     at->second.pending = *flush;
   }
   return {};
@@ -48,7 +49,7 @@ Status ProfileBuilder::add(const TraceEvent& event) {
 Status ProfileBuilder::add_desc(const InstrumentationDesc& desc) {
   if (const auto at = streams_.find(desc.id); at != streams_.end()) {
     if (at->second.desc == desc) return {};
-    return broken(id_text(desc.id) + " was described differently before");
+    return profile::corrupt(stream_text(desc.id) + " was described differently before");
   }
   Stream stream;
   stream.desc = desc;
@@ -57,7 +58,7 @@ Status ProfileBuilder::add_desc(const InstrumentationDesc& desc) {
   }
   const Region first = desc.desc.empty() ? Region::kBytes : profile::region_at(desc.desc_shape, 0);
   if (first == Region::kBytes) {
-    return broken("the first region of a desc is not a type or method handle");
+    return profile::corrupt("the first region of a desc is not a type or method handle");
   }
   if (first == Region::kMethod && profile::is_known_desc(desc.version)) {
     const Result<Schema> schema = profile::schema_of(desc);
@@ -79,7 +80,7 @@ Status ProfileBuilder::check_handles(const InstrumentationDesc& desc) const {
   for (const profile::InlinedStep& step : place.path) handles.push_back(step.callee);
   for (const uint64_t handle : handles) {
     if (!details_.contains(handle)) {
-      return broken("unknown method handle " + std::to_string(handle));
+      return profile::corrupt("unknown method handle " + std::to_string(handle));
     }
   }
   return {};
@@ -87,7 +88,7 @@ Status ProfileBuilder::check_handles(const InstrumentationDesc& desc) const {
 
 Status ProfileBuilder::add_data(const InstrumentationData& data) {
   const auto at = streams_.find(data.id);
-  if (at == streams_.end()) return broken("data before desc: " + id_text(data.id));
+  if (at == streams_.end()) return profile::corrupt("data before desc: " + stream_text(data.id));
   Stream& stream = at->second;
   if (stream.method == 0) {
     ++skipped_;
@@ -99,12 +100,14 @@ Status ProfileBuilder::add_data(const InstrumentationData& data) {
       profile::shape_bytes(data.data.size() / sizeof(uint64_t)) == stream.desc.data_shape.size();
   if (sized && !stream.has_data) stream.schema = *profile::schema_of(stream.desc);
   if (!sized || data.data.size() != stream.schema.data_words() * sizeof(uint64_t)) {
-    return broken("data of " + id_text(data.id) + " has another length than its data shape");
+    return profile::corrupt("data of " + stream_text(data.id) +
+                            " has another length than its data shape");
   }
   Result<profile::Observed> now =
       profile::observed_of(stream.schema, profile::words_of(data),
                            [this](uint64_t handle) { return method_of(handle); });
-  if (!now.ok()) return broken("data of " + id_text(data.id) + ": " + now.error().message);
+  if (!now.ok())
+    return profile::corrupt("data of " + stream_text(data.id) + ": " + now.error().message);
   profile::Observed seen{std::move(stream.counts), std::move(stream.estimates),
                          std::move(stream.tables)};
   profile::advance(seen, stream.schema, std::move(*now), stream.pending.interval);
@@ -254,7 +257,8 @@ Result<TraceProfile> profile_from_trace(std::span<const std::byte> file) try {
   ProfileBuilder builder;
   while (reader.next()) {
     if (const Status status = builder.add(reader.event()); !status.ok()) {
-      return broken("offset " + std::to_string(reader.offset()) + ": " + status.error().message);
+      return profile::corrupt("offset " + std::to_string(reader.offset()) + ": " +
+                              status.error().message);
     }
   }
   if (reader.state() == State::kCorrupt) return reader.error();

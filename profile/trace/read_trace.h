@@ -1,6 +1,6 @@
 // read_trace.h: what a trace has come to, damaged or not.
 //
-// Law: of a whole trace it is what profile_from_trace says. Behind damage reading goes on
+// Law: of a whole trace it is what profile_from_trace says. After damage reading goes on
 // (TraceReader::OnDamage), and no count is taken that might not be what its flush says: snapshots
 // hold all since the start, so a later one makes up for those that are missing, but data whose flush
 // or desc is missing is left out, and what breaks the law of trace.h then is damage, too.

@@ -15,7 +15,7 @@
 // trade contents. Both are XXH3 (the first is its low half).
 //
 // The first chunk is the file header, the last one the end marker. A file without end marker is
-// truncated; anything behind it is corrupt.
+// truncated; anything after it is corrupt.
 #pragma once
 
 #include <cstddef>
@@ -64,7 +64,7 @@ class TraceWriter final : public TraceSink {
   // Buffers the file header; the first write happens with the first flush().
   explicit TraceWriter(std::unique_ptr<ByteSink> sink);
 
-  // Buffers the event; hands the buffer to the sink behind every data event, or when it is large.
+  // Buffers the event; hands the buffer to the sink after every data event, or when it is large.
   // An event beyond kMaxContent is refused and counted as dropped.
   Status on_event(const TraceEvent& event) override;
 
@@ -95,7 +95,7 @@ class TraceWriter final : public TraceSink {
 // Reads a trace from memory, event by event. Never trusts a length; allocates no more than the
 // event at hand.
 //
-// Who resumes gets what is whole behind damage, too: reading goes on at the next record whose header
+// Who resumes gets what is whole after damage, too: reading goes on at the next record whose header
 // checksum is right, at whatever byte it begins. What is broken is in damages(), and counted; records
 // whose sequence number was passed before are left out.
 class TraceReader {
@@ -107,8 +107,8 @@ class TraceReader {
   enum class State : uint8_t {
     kOpen,       // there may be more events
     kComplete,   // the end marker was read and is the end
-    kTruncated,  // the file ends early, behind the events read so far
-    kCorrupt,    // a rule is broken behind the events read so far; if it resumes, nothing was read
+    kTruncated,  // the file ends early, after the events read so far
+    kCorrupt,    // a rule is broken after the events read so far; if it resumes, nothing was read
   };
 
   // The file must outlive the reader.

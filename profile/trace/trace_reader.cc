@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint16_t kFirstRecordType = 0x5500;
 constexpr uint16_t kLastRecordType = 0x55ff;
-constexpr uint16_t kLastEventType = 0x553f;  // those behind are of profile files (upf/format.h)
+constexpr uint16_t kLastEventType = 0x553f;  // those after are of profile files (upf/format.h)
 
 bool known_event(RecordKind kind, uint16_t version) {
   return version == 0 && kind >= RecordKind::kProvenance && kind <= RecordKind::kFirstCall;
@@ -19,13 +19,13 @@ bool known_event(RecordKind kind, uint16_t version) {
 
 constexpr uint64_t kRepeats = 16;
 
-// Whether as much of a chunk's magic as there is, is right: a cut trace still begins one.
+// Returns whether as much of a chunk's magic as there is, is right: a cut trace still begins one.
 bool begins_chunk(ByteSpan here) {
   const size_t there = std::min(here.size(), sizeof kTraceMagic);
   return there == 0 || std::memcmp(here.data(), &kTraceMagic, there) == 0;
 }
 
-// Whether a record of a trace begins here, by its header and its checksum.
+// Returns whether a record of a trace begins here, by its header and its checksum.
 bool is_event_record(ByteSpan here) {
   if (here.size() < kRecordHeader || load<uint32_t>(here, 0) != kTraceMagic) return false;
   const uint16_t type = load<uint16_t>(here, 4);
@@ -123,14 +123,14 @@ bool TraceReader::check_sequence() {
   const std::string rule =
       "sequence " + std::to_string(sequence_) + " instead of " + std::to_string(next_sequence_);
   if (!follows && !resumes_) return stop(State::kCorrupt, rule);
-  // Behind damage, what is missing is that.
+  // After damage, what is missing is that.
   const bool told = std::exchange(jumped_, false) && !passed;
   if (!follows && !told) tell_damage(rule);
   if (!passed) next_sequence_ = sequence_ + 1;
   return !passed;
 }
 
-// Takes a broken rule as damage and goes on at the next record, if there is one: behind where the
+// Takes a broken rule as damage and goes on at the next record, if there is one: after where the
 // chunk at hand begins.
 bool TraceReader::go_on_behind(const std::string& rule) {
   if (!resumes_) return false;
@@ -188,7 +188,7 @@ bool TraceReader::read_record(const Chunk& chunk) {
   return true;
 }
 
-// A header that is whole, and of another version, says that nothing behind it is to be believed.
+// A header that is whole, and of another version, says that nothing after it is to be believed.
 bool TraceReader::read_header(const Chunk& chunk) {
   ByteReader in(chunk.payload());
   const uint32_t version = in.u32();
@@ -218,7 +218,7 @@ bool TraceReader::read_end(const Chunk& chunk) {
   }
   if (at_ != file_.size() && state_ == State::kOpen) {
     offset_ = at_;
-    leave_out("trailing bytes behind the end marker");
+    leave_out("trailing bytes after the end marker");
   }
   if (state_ == State::kOpen) state_ = State::kComplete;
   return false;

@@ -12,7 +12,7 @@ namespace {
 // Large enough to make a write call cheap against its bytes; between two data events there is
 // rarely more than a few hundred bytes.
 constexpr size_t kBufferSize = 64u << 10;
-constexpr size_t kPadding = 16;  // behind a record, at most
+constexpr size_t kPadding = 16;  // after a record, at most
 
 }  // namespace
 
@@ -74,7 +74,7 @@ Status TraceWriter::finish(uint64_t dropped) {
 
 Status TraceWriter::begin_record() {
   if (!status_.ok()) return status_;
-  if (finished_) return Error{ErrorCode::kInvalidArgument, "trace: an event behind the end"};
+  if (finished_) return Error{ErrorCode::kInvalidArgument, "trace: an event after the end"};
   if (sequence_ > UINT32_MAX) {
     status_ = Error{ErrorCode::kResourceExhausted, "trace: more than 2^32 records"};
     return status_;

@@ -2,25 +2,24 @@
 
 #include <utility>
 
+#include "profile/base/corrupt.h"
 #include "profile/base/numbers.h"
 #include "profile/trace/trace_file.h"
 
 namespace uptier::profile {
 namespace {
 
-constexpr size_t kWord = sizeof(uint64_t);
-
-Error broken(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
+constexpr size_t kWordBytes = sizeof(uint64_t);
 
 std::string id_text(uint64_t id) { return "id " + std::to_string(id); }
 
 // Announces a handle; the same words again are fine.
 template <typename Event>
 Status announce(std::map<uint64_t, Event>& known, const Event& event, uint64_t& count) {
-  if (event.handle == 0) return broken("handle 0 is invalid");
+  if (event.handle == 0) return corrupt("handle 0 is invalid");
   const auto [at, added] = known.emplace(event.handle, event);
   if (!added && at->second != event) {
-    return broken("handle " + std::to_string(event.handle) + " was announced differently before");
+    return corrupt("handle " + std::to_string(event.handle) + " was announced differently before");
   }
   count += added;
   return {};
@@ -62,15 +61,15 @@ std::optional<std::string> find_fallen(const Schema& schema, std::span<const uin
 
 Status check_shapes(const InstrumentationDesc& desc) {
   if (const Status shape = check_shape(desc.desc_shape, desc.desc.size()); !shape.ok()) {
-    return broken("desc: " + shape.error().message);
+    return corrupt("desc: " + shape.error().message);
   }
   for (size_t i = 0; i < desc.data_shape.size() * 4; ++i) {
     if (region_at(desc.data_shape, i) == Region::kReserved) {
-      return broken("data shape: region " + std::to_string(i) + " has the reserved shape 11");
+      return corrupt("data shape: region " + std::to_string(i) + " has the reserved shape 11");
     }
   }
   if (desc.desc.empty() || region_at(desc.desc_shape, 0) == Region::kBytes) {
-    return broken("the first region of a desc is not a type or method handle");
+    return corrupt("the first region of a desc is not a type or method handle");
   }
   return {};
 }
@@ -79,14 +78,14 @@ Status check_shapes(const InstrumentationDesc& desc) {
 
 Status TraceLaws::check(const TraceEvent& event) {
   if (awaited_ && !std::holds_alternative<InstrumentationData>(event)) {
-    return broken("a flush of " + id_text(*awaited_) + " without data behind it");
+    return corrupt("a flush of " + id_text(*awaited_) + " without data after it");
   }
   ++summary_.events;
   return std::visit([this](const auto& e) { return take(e); }, event);
 }
 
 Status TraceLaws::check_end() const {
-  if (awaited_) return broken("a flush of " + id_text(*awaited_) + " without data behind it");
+  if (awaited_) return corrupt("a flush of " + id_text(*awaited_) + " without data after it");
   return {};
 }
 
@@ -103,16 +102,16 @@ Status TraceLaws::take(const BulkType& type) { return announce(types_, type, sum
 
 Status TraceLaws::take(const FirstCallEvent& call) {
   if (!methods_.contains(call.handle)) {
-    return broken("unknown method handle " + std::to_string(call.handle));
+    return corrupt("unknown method handle " + std::to_string(call.handle));
   }
   const bool fresh = first_calls_.insert(call.handle).second;
-  return fresh ? Status{} : broken("two first calls of one method");
+  return fresh ? Status{} : corrupt("two first calls of one method");
 }
 
 Status TraceLaws::take(const InstrumentationDesc& desc) {
   if (const auto at = streams_.find(desc.id); at != streams_.end()) {
     if (at->second.desc == desc) return {};
-    return broken(id_text(desc.id) + " was described differently before");
+    return corrupt(id_text(desc.id) + " was described differently before");
   }
   if (const Status shapes = check_shapes(desc); !shapes.ok()) return shapes;
   if (const Status handles = check_handles(desc.desc_shape, desc.desc, false); !handles.ok()) {
@@ -122,10 +121,10 @@ Status TraceLaws::take(const InstrumentationDesc& desc) {
   stream.desc = desc;
   if (is_known_desc(desc.version)) {
     const Result<Schema> schema = schema_of(desc);
-    if (!schema.ok()) return broken(schema.error().message);
+    if (!schema.ok()) return corrupt(schema.error().message);
     stream.known = true;
     stream.sized = true;
-    stream.size = schema->data_words() * kWord;
+    stream.size = schema->data_words() * kWordBytes;
   } else {
     ++summary_.opaque;
   }
@@ -136,15 +135,15 @@ Status TraceLaws::take(const InstrumentationDesc& desc) {
 
 Status TraceLaws::take(const FlushEvent& flush) {
   const auto at = streams_.find(flush.id);
-  if (at == streams_.end()) return broken("flush before desc: " + id_text(flush.id));
+  if (at == streams_.end()) return corrupt("flush before desc: " + id_text(flush.id));
   std::optional<FlushEvent>& last = at->second.flush;
   if (last && flush.flush_index <= last->flush_index) {
-    return broken("flush index " + std::to_string(flush.flush_index) + " of " + id_text(flush.id) +
-                  " does not rise");
+    return corrupt("flush index " + std::to_string(flush.flush_index) + " of " + id_text(flush.id) +
+                   " does not rise");
   }
   for (const auto& [count, what] : kRising) {
     const bool falls = last && flush.*count < (*last).*count;
-    if (falls) return broken(std::string(what) + " of " + id_text(flush.id) + " fall");
+    if (falls) return corrupt(std::string(what) + " of " + id_text(flush.id) + " fall");
   }
   last = flush;
   awaited_ = flush.id;
@@ -154,11 +153,11 @@ Status TraceLaws::take(const FlushEvent& flush) {
 
 Status TraceLaws::take(const InstrumentationData& data) {
   if (awaited_ && *awaited_ != data.id) {
-    return broken("a flush of " + id_text(*awaited_) + " without data behind it");
+    return corrupt("a flush of " + id_text(*awaited_) + " without data after it");
   }
   awaited_.reset();
   const auto at = streams_.find(data.id);
-  if (at == streams_.end()) return broken("data before desc: " + id_text(data.id));
+  if (at == streams_.end()) return corrupt("data before desc: " + id_text(data.id));
   Stream& stream = at->second;
   if (const Status status = check_data(stream, data); !status.ok()) return status;
   if (stream.known) {
@@ -173,11 +172,11 @@ Status TraceLaws::take(const InstrumentationData& data) {
 Status TraceLaws::check_data(const Stream& stream, const InstrumentationData& data) const {
   const size_t size = data.data.size();
   if (stream.sized && size != stream.size) {
-    return broken("data of " + id_text(data.id) + " has " + std::to_string(size) +
-                  " bytes, its data shape asks for " + std::to_string(stream.size));
+    return corrupt("data of " + id_text(data.id) + " has " + std::to_string(size) +
+                   " bytes, its data shape asks for " + std::to_string(stream.size));
   }
   if (const Status shape = check_shape(stream.desc.data_shape, size); !shape.ok()) {
-    return broken("data of " + id_text(data.id) + ": " + shape.error().message);
+    return corrupt("data of " + id_text(data.id) + ": " + shape.error().message);
   }
   return check_handles(stream.desc.data_shape, data.data, true);
 }
@@ -188,26 +187,27 @@ Status TraceLaws::check_words(Stream& stream, const InstrumentationData& data) c
   // Handles have been checked: what they stand for does not matter here.
   const Result<Observed> pairs =
       observed_of(stream.schema, words, [](uint64_t) { return MethodKey{}; });
-  if (!pairs.ok()) return broken("data of " + id_text(data.id) + ": " + pairs.error().message);
+  if (!pairs.ok()) return corrupt("data of " + id_text(data.id) + ": " + pairs.error().message);
   if (!stream.last.empty()) {
     const std::optional<std::string> fallen = find_fallen(stream.schema, stream.last, words);
-    if (fallen) return broken(*fallen + " of " + id_text(data.id) + " falls between two snapshots");
+    if (fallen)
+      return corrupt(*fallen + " of " + id_text(data.id) + " falls between two snapshots");
   }
   stream.last = std::move(words);
   return {};
 }
 
 Status TraceLaws::check_handles(ByteSpan shape, ByteSpan bytes, bool zero_allowed) const {
-  for (size_t i = 0; i < bytes.size() / kWord; ++i) {
+  for (size_t i = 0; i < bytes.size() / kWordBytes; ++i) {
     const Region region = region_at(shape, i);
     if (region == Region::kBytes) continue;
-    const uint64_t handle = load<uint64_t>(bytes, i * kWord);
+    const uint64_t handle = load<uint64_t>(bytes, i * kWordBytes);
     if (handle == 0 && zero_allowed) continue;
     const bool known =
         region == Region::kMethod ? methods_.contains(handle) : types_.contains(handle);
     if (!known) {
-      return broken("unknown " + std::string(region == Region::kMethod ? "method" : "type") +
-                    " handle " + std::to_string(handle) + " in region " + std::to_string(i));
+      return corrupt("unknown " + std::string(region == Region::kMethod ? "method" : "type") +
+                     " handle " + std::to_string(handle) + " in region " + std::to_string(i));
     }
   }
   return {};
@@ -218,12 +218,12 @@ Result<TraceSummary> validate(ByteSpan file) {
   TraceLaws laws;
   while (reader.next()) {
     if (const Status status = laws.check(reader.event()); !status.ok()) {
-      return broken("offset " + std::to_string(reader.offset()) + ": " + status.error().message);
+      return corrupt("offset " + std::to_string(reader.offset()) + ": " + status.error().message);
     }
   }
   if (reader.state() != TraceReader::State::kComplete) return reader.error();
   if (const Status status = laws.check_end(); !status.ok()) {
-    return broken("offset " + std::to_string(file.size()) + ": " + status.error().message);
+    return corrupt("offset " + std::to_string(file.size()) + ": " + status.error().message);
   }
   TraceSummary summary = laws.summary();
   summary.skipped = reader.skipped();

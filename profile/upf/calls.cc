@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
+#include "profile/base/corrupt.h"
 #include "profile/upf/part.h"
 
 namespace uptier::profile {
 namespace {
-
-Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
 
 void write_shape(const CodeShape& shape, PartWriter& out) {
   out.fixed(shape.cfg_hash);

@@ -8,9 +8,9 @@
 // sealed as records of a trace are (trace_file.h): the second line of 16 bytes holds two checksums
 // and a sequence number that rises by one within the segment. The file header, whose content IREE
 // leaves open, is such a record too and starts a segment. Chunks in IREE's layout have no room for
-// a checksum: a seal behind each covers all of it.
+// a checksum: a seal after each covers all of it.
 //
-// All integers are little-endian; payloads behind the 32 bytes of a record's header:
+// All integers are little-endian; payloads after the 32 bytes of a record's header:
 //
 //     header   "uptierpf" | u32 version 1 | u32 0
 //     seal     u64 size of the chunk before | u64 XXH3 of all its bytes
@@ -37,14 +37,14 @@
 // A group's key is "Defining;Other1;Other2;": the module of its methods, and the modules of their
 // callees, as 16 hexadecimal digits each; a reader that wants a module's methods reads the groups
 // that it defines. An entry is one method. In groups of version 1 its numbers are 7 bits a byte
-// (varint.h), but for u64s and what tables hold:
+// (varint.h), except u64s and what tables hold:
 //
 //     size of the rest | function index, name (string), calls, sampled calls, iterations, bursts,
 //     interval, flags, sum of squared weights (with kHasSquares), time (with kHasTime; else that of
 //     the segment's run), tables, words | size of the desc | desc | words counts, words estimates
 //     (not with kSameEstimates) | tables
 //
-// Of a method there are as many entries, one behind the other, as there is code of it (OtherCode).
+// Of a method there are as many entries, one after the other, as there is code of it (OtherCode).
 //
 //     desc := version | u64 cfg hash | runs | runs * {kind, first site, count, top}
 //     table := u32 kind, u32 site, u64 entries, entries * {u64 module key, value, count, estimate}
@@ -100,9 +100,10 @@ inline constexpr uint32_t kUpfVersion = 1;
 inline constexpr uint64_t kUpfName = 0x6670726569747075;  // "uptierpf"
 inline constexpr uint32_t kSameEstimates = 1;             // estimates are the counts, word by word
 inline constexpr uint32_t kHasSquares = 2;                // a sum of squared weights, not 0
-inline constexpr uint32_t kHasTime = 4;                   // a time that is not the segment's
-inline constexpr uint16_t kUpfEntries = 1;                // version of group chunks
-inline constexpr uint64_t kMaxRatio = 16;                 // of packed bytes
+inline constexpr uint32_t kHasTime = 4;          // a time that is not the segment's; 0 is not known
+inline constexpr uint32_t kIsBehind = 8;         // MethodProfile::behind
+inline constexpr uint16_t kUpfEntries = 1;       // version of group chunks
+inline constexpr uint64_t kMaxRatio = 16;        // of packed bytes
 inline constexpr size_t kPastRuns = 7;           // that a run leaves in the file beside its own
 inline constexpr size_t kPastBytes = 128 << 10;  // of these together
 inline constexpr size_t kColdBytes = 4096;       // what is larger is compressed

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "profile/base/checksum.h"
+#include "profile/base/corrupt.h"
 
 namespace uptier::profile {
 namespace {
@@ -13,8 +14,6 @@ constexpr size_t kInstrumentHead = 16;
 constexpr size_t kStringHead = 8;
 constexpr size_t kLeastSlots = 64;
 constexpr size_t kMostDamage = 16;  // that is told of a table
-
-Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
 
 // Some of it is enough: nothing here takes more memory than the table.
 void tell(std::string what, IdbDamage& damage) {
@@ -110,7 +109,7 @@ Result<StringTable> StringTable::read(ByteSpan content, IdbDamage& damage) {
     const uint64_t length = load<uint64_t>(content, kStringHead + size_t{i} * kViewBytes + 8);
     const bool inside = offset < data.size() && length < data.size() - offset;
     const char* rule = !inside                                 ? " reaches past the table"
-                       : data[offset + length] != std::byte{0} ? " has no NUL behind it"
+                       : data[offset + length] != std::byte{0} ? " has no NUL after it"
                        : i == 0 && length != 0                 ? " is not empty"
                                                                : nullptr;
     if (rule != nullptr) {

@@ -2,13 +2,13 @@
 //
 //     0   u32 magic "IIDB" | u16 type | u16 version | u64 content length    every chunk
 //
-//     string table       16  u32 0 | u32 count | count * {u64 offset, u64 length}, text behind
-//     instrument table   16  u32 0, 0, 0 | u32 count | count * definition, payloads behind
-//     user data          16  u32 type | u32 metadata | u64 0, data behind
+//     string table       16  u32 0 | u32 count | count * {u64 offset, u64 length}, text after
+//     instrument table   16  u32 0, 0, 0 | u32 count | count * definition, payloads after
+//     user data          16  u32 type | u32 metadata | u64 0, data after
 //
 // Chunks start at multiples of 16 bytes, so padding follows each. Strings are UTF-8 with a NUL
-// behind them; an id is a string's place in the table, and 0 is the empty one. A string table holds
-// until the next; offsets of payloads count from behind the definitions. Zeros are checked. That
+// after them; an id is a string's place in the table, and 0 is the empty one. A string table holds
+// until the next; offsets of payloads count from after the definitions. Zeros are checked. That
 // strings are UTF-8 is not: names are the host's, and a table is not worth less for one of them.
 #pragma once
 
@@ -34,7 +34,7 @@ inline constexpr size_t kIdbUserDataHead = 16;  // of its content: type, metadat
 struct IdbHeader {
   uint16_t type = 0;
   uint16_t version = 0;
-  uint64_t content = 0;  // bytes behind the header, without padding
+  uint64_t content = 0;  // bytes after the header, without padding
 
   // Returns the chunk's size, padding included; more than any file has where that would overflow.
   uint64_t size() const {
@@ -42,7 +42,7 @@ struct IdbHeader {
     const bool overflows = content > UINT64_MAX - kIdbHeader - kPadding;
     return overflows ? UINT64_MAX : (kIdbHeader + content + kPadding) & ~kPadding;
   }
-  // Whether all of the chunk is in so many bytes.
+  // Returns whether all of the chunk is in so many bytes.
   bool fits(uint64_t rest) const { return size() <= rest; }
 };
 
@@ -73,7 +73,7 @@ class StringTableBuilder {
   size_t place_of(std::string_view text) const;
   void grow();
 
-  std::string texts_;            // by id, a NUL behind each
+  std::string texts_;            // by id, a NUL after each
   std::vector<uint64_t> ends_;   // of the texts: of their NULs
   std::vector<uint32_t> slots_;  // a hash table of ids + 1, a power of two long; 0: free
 };
@@ -84,7 +84,7 @@ using IdbDamage = std::vector<std::string>;
 // A string table that was read: views into the file.
 class StringTable {
  public:
-  // Fails if its head is wrong. A view that reaches past the content, a text without a NUL behind it
+  // Fails if its head is wrong. A view that reaches past the content, a text without a NUL after it
   // and a string 0 that is not empty are left out, and told. Allocates no more than twice the
   // content's size.
   static Result<StringTable> read(ByteSpan content, IdbDamage& damage);

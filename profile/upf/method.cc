@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "profile/base/corrupt.h"
 #include "profile/base/varint.h"
 #include "profile/data/schema.h"
 
@@ -11,8 +12,6 @@ namespace {
 constexpr size_t kRunLeast = 4;  // bytes
 constexpr size_t kTableHead = 16;
 constexpr size_t kTableEntry = 32;
-
-Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
 
 void append_table(SlotKind kind, SiteId site, const Table& table, ByteWriter& writer) {
   writer.u32(static_cast<uint32_t>(kind));
@@ -42,7 +41,7 @@ Result<Tables> tables_at(const MethodView& view) {
       if (!at->second.emplace(key, entry).second) return corrupt("two entries of one key");
     }
   }
-  if (!in.ok() || in.rest() != 0) return corrupt("bytes behind the last table");
+  if (!in.ok() || in.rest() != 0) return corrupt("bytes after the last table");
   return tables;
 }
 
@@ -61,11 +60,12 @@ const char* read_entry(ByteSpan& bytes, std::vector<uint64_t>& words_out, Method
   const bool has_squares = (flags & kHasSquares) != 0;
   view.weight_squares = has_squares ? in.number() : 0;
   if ((flags & kHasTime) != 0) view.time = in.number();
+  view.behind = (flags & kIsBehind) != 0;
   view.tables = in.small();
   const uint64_t words = in.number();
   view.desc = in.take(in.number());
   if (!in.ok()) return "a method of numbers that are not possible";
-  if ((flags & ~uint64_t{kSameEstimates | kHasSquares | kHasTime}) != 0)
+  if ((flags & ~uint64_t{kSameEstimates | kHasSquares | kHasTime | kIsBehind}) != 0)
     return "a method has unknown flags";
   const uint64_t lists = (flags & kSameEstimates) != 0 ? 1 : 2;
   if (words > in.rest().size() / lists) return "counts reach past their method";
@@ -103,7 +103,7 @@ Result<Schema> schema_of(const MethodView& view) {
     run.first_site = in.small();
     run.count = in.small();
     run.top = in.small();
-    // Factors of 32 bits and a check behind each product: no sum wraps.
+    // Factors of 32 bits and a check after each product: no sum wraps.
     words += uint64_t{run.words_each} * run.count;
     if (words > view.counts.size()) return corrupt("runs need more words than there are");
     data_words += (run.words_each + 2 * uint64_t{run.top}) * run.count;
@@ -144,9 +144,9 @@ void append_entry(const MethodProfile& method, uint32_t name, uint64_t time, Byt
   const bool same = method.estimates == method.counts;
   const Bytes desc = desc_bytes(method.schema);
   const bool has_squares = method.weight_squares != 0;
-  const bool has_time = method.time != 0 && method.time != time;
+  const bool has_time = method.time != time;
   const uint64_t flags = uint64_t{same ? kSameEstimates : 0} | (has_squares ? kHasSquares : 0) |
-                         (has_time ? kHasTime : 0);
+                         (has_time ? kHasTime : 0) | (method.behind ? kIsBehind : 0);
   Bytes entry;
   append_varints(
       std::array{uint64_t{method.key.function_index}, uint64_t{name}, method.calls,
@@ -197,6 +197,7 @@ Result<MethodProfile> method_of(const MethodView& view, std::string_view name) {
   method.interval = view.interval;
   method.weight_squares = view.weight_squares;
   method.time = view.time;
+  method.behind = view.behind;
   if (const Status status = method.check(); !status.ok()) return corrupt(status.error().message);
   return method;
 }

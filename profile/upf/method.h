@@ -26,6 +26,7 @@ struct MethodView {
   uint64_t interval = 0;
   uint64_t weight_squares = 0;  // format 0 does not have it
   uint64_t time = 0;            // who reads an entry sets it to the segment's before
+  bool behind = false;          // format 0 does not have it
   uint16_t format = 0;          // of the entry
   uint32_t version = 0;         // of the schema; format 0 only, 1 has it in `desc`
   uint32_t tables = 0;
@@ -39,7 +40,7 @@ struct MethodView {
 };
 
 // Appends the entry of a method that passes MethodProfile::check, in kUpfEntries' format. `time` is
-// that of the segment.
+// what readers take its time for where the entry has none: that of the segment.
 void append_entry(const MethodProfile& method, uint32_t name, uint64_t time, Bytes& out);
 
 // Returns what `desc` is in an entry of this schema in kUpfEntries' format.

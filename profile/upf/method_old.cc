@@ -1,4 +1,5 @@
 // Entries as they were written up to version 0 of group chunks: fixed fields, see upf/format.h.
+#include "profile/base/corrupt.h"
 #include "profile/base/varint.h"
 #include "profile/data/schema.h"
 #include "profile/trace/events.h"
@@ -10,9 +11,7 @@ namespace {
 constexpr size_t kEntryHead = 80;
 constexpr size_t kRunBytes = 24;
 constexpr size_t kDescHead = 24;
-constexpr size_t kTableHead = 16;
-
-Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
+constexpr size_t kOldTableHead = 16;
 
 }  // namespace
 
@@ -48,6 +47,7 @@ Status take_old_entry(ByteSpan& bytes, std::vector<uint64_t>& words_out, MethodV
     *word = in.u64();
   }
   view.weight_squares = 0;
+  view.behind = false;
   view.version = in.u32();
   const uint32_t flags = in.u32(), words = in.u32();
   view.tables = in.u32();
@@ -71,7 +71,7 @@ Status take_old_entry(ByteSpan& bytes, std::vector<uint64_t>& words_out, MethodV
   view.estimates = std::span(words_out).last(words);
   view.bound = taken->bound;
   view.table_bytes = rest.subspan(padded);
-  if (view.tables > view.table_bytes.size() / kTableHead) {
+  if (view.tables > view.table_bytes.size() / kOldTableHead) {
     return corrupt("tables reach past their method");
   }
   bytes = bytes.subspan(size);

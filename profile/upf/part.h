@@ -2,8 +2,8 @@
 //
 //     head    modules | modules * u64 key
 //
-// stands in front; behind it a method is (place of its module in that list, function index). Numbers
-// are 7 bits a byte (varint.h) but for u64s. A reader believes nothing before what it counts is
+// stands in front; after it a method is (place of its module in that list, function index). Numbers
+// are 7 bits a byte (varint.h) except u64s. A reader believes nothing before what it counts is
 // there, so memory is in proportion to the bytes.
 #pragma once
 

@@ -8,7 +8,8 @@
 #include "profile/data/schema.h"
 #include "profile/data/text.h"
 #include "profile/upf/foreign.h"
-#include "profile/upf/merge.h"
+#include "profile/upf/profile_sum.h"
+#include "profile/upf/uploads.h"
 
 namespace uptier {
 namespace {

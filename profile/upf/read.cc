@@ -5,9 +5,9 @@
 
 #include <new>
 
-#include "profile/base/checksum.h"
 #include "profile/upf/calls.h"
 #include "profile/upf/inlined.h"
+#include "profile/upf/take_record.h"
 
 namespace uptier::profile {
 namespace {
@@ -15,169 +15,15 @@ namespace {
 // Where the packed entries of a group begin.
 size_t packed_at(uint16_t format) { return kRecordHeader + (format == 0 ? 8 : 16); }
 
-bool ascending(const auto& list) {
-  for (size_t i = 1; i < list.size(); ++i) {
-    if (!(list[i - 1] < list[i])) return false;
-  }
-  return true;
+void learn(const MethodKey& key, bool first, GroupKeys& keys) {
+  keys.ascending = keys.ascending && (first || keys.last <= key);
+  if (first) keys.first = key;
+  keys.last = key;
 }
 
 }  // namespace
 
-UpfReader::UpfReader(ByteSpan file) : file_(file) { scan(); }
-
-void UpfReader::warn(uint64_t offset, const std::string& rule) {
-  ++skipped_;
-  if (warnings_.size() == kWarnings) return;
-  warnings_.push_back("offset " + std::to_string(offset) + ": " + rule);
-}
-
-bool UpfReader::is_whole(ByteSpan record) {
-  return content_checksum(load<uint32_t>(record, 16), record.subspan(kRecordHeader)) ==
-         load<uint64_t>(record, 24);
-}
-
-void UpfReader::take_record(UpfKind kind, uint64_t at, ByteSpan record, Segment& segment) {
-  const ByteSpan payload = record.subspan(kRecordHeader);
-  switch (kind) {
-    case UpfKind::kHeader: {
-      const bool named = payload.size() >= 16 && load<uint64_t>(payload, 0) == kUpfName;
-      const bool known = named && load<uint32_t>(payload, 8) == kUpfVersion;
-      segment.headed = known;
-      return known ? void() : warn(at, "the file header is of another format or version");
-    }
-    case UpfKind::kSeal:
-      if (is_seal(record)) return take_foreign(segment);
-      foreign_ = {};
-      return warn(at, "the chunk before this seal is not the one that was sealed");
-    case UpfKind::kRun: return take_run(at, payload, segment);
-    case UpfKind::kLog: segment.log = record; return;
-    case UpfKind::kTimeline: segment.timeline = record; return;
-    case UpfKind::kShapes:
-    case UpfKind::kCalls:
-    case UpfKind::kOrder: segment.calls.push_back(record); return;
-    case UpfKind::kInlined:
-    case UpfKind::kInlinedSites: segment.inlined.push_back(record); return;
-    case UpfKind::kPast: return take_past(at, payload, segment);
-    case UpfKind::kIndex:
-      return indexed_ ? void() : warn(at, "the index does not name the groups that are here");
-    case UpfKind::kEnd: return take_end(at, payload, segment);
-    case UpfKind::kGroup: return;
-  }
-}
-
-void UpfReader::take_run(uint64_t at, ByteSpan payload, Segment& segment) {
-  ByteReader in(payload);
-  ProfileInfo info;
-  info.time = in.u64();
-  info.runs = in.u64();
-  info.weight = in.u64();
-  info.interval = in.u64();
-  info.forgotten = in.u64();
-  const uint64_t modules = in.u64(), uploads = in.u64();
-  info.engine = in.text();
-  info.host = in.text();
-  info.schedule = in.text();
-  const bool fits = in.ok() && modules <= in.rest() / 8 && uploads <= ProfileInfo::kMaxUploads;
-  for (uint64_t i = 0; fits && i < modules; ++i) info.modules.push_back(in.u64());
-  for (uint64_t i = 0; fits && i < uploads; ++i) {
-    const uint64_t time = in.u64();
-    info.uploads.push_back({time, in.u64()});
-  }
-  const bool ordered = ascending(info.modules) && ascending(info.uploads);
-  if (!fits || !in.ok() || !ordered)
-    return warn(at, "run: lists that do not fit, or are unordered");
-  segment.info = std::move(info);
-  segment.has_info = true;
-}
-
-void UpfReader::take_group(uint64_t at, uint16_t format, ByteSpan record, Segment& segment) {
-  const ByteSpan payload = record.subspan(kRecordHeader);
-  if (payload.size() < 16) return warn(at, "group: shorter than its head");
-  const auto key = segment.strings.find(load<uint32_t>(payload, 0));
-  const uint64_t module_key = format == 0 ? 0 : load<uint64_t>(payload, 8);
-  segment.groups.push_back(
-      {at, key.value_or(""), load<uint32_t>(payload, 4), format, module_key, record});
-}
-
-// Whether an index names the groups that are here, and so confirms their keys.
-bool UpfReader::is_index(ByteSpan payload, const Segment& segment) {
-  ByteReader in(payload);
-  const uint32_t count = in.u32();
-  in.u32();
-  bool same = in.ok() && count <= in.rest() / 16 && count == segment.groups.size();
-  for (uint32_t i = 0; same && i < count; ++i) {
-    const uint64_t offset = in.u64();
-    const uint32_t key = in.u32(), methods = in.u32();
-    const UpfReader::Group& group = segment.groups[i];
-    const ByteSpan head = group.record.subspan(kRecordHeader);
-    same = offset == group.offset - segment.offset && key == load<uint32_t>(head, 0) &&
-           methods == group.methods;
-  }
-  return same;
-}
-
-void UpfReader::take_end(uint64_t at, ByteSpan payload, Segment& segment) {
-  ByteReader in(payload);
-  const uint64_t methods = in.u64(), groups = in.u64();
-  segment.dropped = in.u64();
-  segment.complete = true;
-  uint64_t here = 0;
-  for (const Group& group : segment.groups) here += group.methods;
-  const bool same = in.ok() && groups == segment.groups.size() && methods == here;
-  if (!same) {
-    warn(at, "the segment had " + std::to_string(methods) + " methods in " +
-                 std::to_string(groups) + " groups, here are " + std::to_string(here) + " in " +
-                 std::to_string(segment.groups.size()));
-  }
-}
-
-// Whether a record is the seal of the chunk that waits.
-bool UpfReader::is_seal(ByteSpan record) const {
-  if (!is_whole(record)) return false;
-  ByteReader in(record.subspan(kRecordHeader));
-  const uint64_t size = in.u64(), hash = in.u64();
-  const ByteSpan chunk = foreign_.chunk;
-  return in.ok() && size == chunk.size() && !chunk.empty() &&
-         hash == XXH3_64bits(chunk.data(), chunk.size());
-}
-
-// Takes the chunk in IREE's layout that waits.
-void UpfReader::take_foreign(Segment& segment) {
-  const Foreign chunk = foreign_;
-  foreign_ = {};
-  if (!chunk.known) return;
-  segment.foreign_bytes += chunk.chunk.size();
-  if (chunk.type == kIdbStringTable) {
-    IdbDamage damage;
-    Result<StringTable> strings = StringTable::read(chunk.content, damage);
-    for (const std::string& what : damage) warn(chunk.offset, "string table: " + what);
-    if (!strings.ok()) warn(chunk.offset, "string table: " + strings.error().message);
-    // What follows names strings of this table, not of the one before.
-    segment.strings = strings.ok() ? std::move(*strings) : StringTable();
-  } else if (chunk.type == kIdbInstrumentTable) {
-    IdbDamage damage;
-    Result<std::vector<Instrument>> read = read_instruments(chunk.content, segment.strings, damage);
-    if (!read.ok()) return warn(chunk.offset, "instruments: " + read.error().message);
-    for (const std::string& what : damage) warn(chunk.offset, "instruments: " + what);
-    segment.instruments.insert(segment.instruments.end(), read->begin(), read->end());
-  } else if (chunk.type == kIdbUserData) {
-    take_user_data(segment, chunk);
-  }
-}
-
-void UpfReader::take_user_data(Segment& segment, const Foreign& chunk) {
-  if (chunk.content.size() < kIdbUserDataHead) {
-    return warn(chunk.offset, "user data: shorter than its head");
-  }
-  if (load<uint64_t>(chunk.content, 8) != 0) {
-    return warn(chunk.offset, "user data: a reserved field is not zero");
-  }
-  const auto type = segment.strings.find(load<uint32_t>(chunk.content, 0));
-  const auto metadata = segment.strings.find(load<uint32_t>(chunk.content, 4));
-  if (!type || !metadata) return warn(chunk.offset, "user data: it names a string that is none");
-  segment.user_data.push_back({*type, *metadata, chunk.content.subspan(kIdbUserDataHead)});
-}
+UpfReader::UpfReader(ByteSpan file) : file_(file), parts_(scan_upf(file, warnings_)) {}
 
 // Returns the bytes of a packed part, where they lie or in `buffer`.
 bool UpfReader::unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& raw) {
@@ -195,7 +41,7 @@ bool UpfReader::unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& ra
   if (stored == size) return true;
   buffer.resize(size);
   const size_t unpacked = ZSTD_decompress(buffer.data(), size, body.data(), stored);
-  // Not the file's fault: it must not be taken for damaged, and written anew without this part.
+  // Not the file's fault: it must not be taken for damaged, and written again without this part.
   if (ZSTD_getErrorCode(unpacked) == ZSTD_error_memory_allocation) throw std::bad_alloc();
   if (unpacked != size) return refuse("packed: zstd does not unpack it");
   raw = buffer;
@@ -242,6 +88,64 @@ bool UpfReader::read_all(const Segment& segment, const Group& group, const Visit
   return true;
 }
 
+void UpfReader::read(const Segment& segment, const Group& group, const KeyRange& wanted,
+                     GroupKeys& keys, const Visitor& visit,
+                     const std::function<void(std::string_view)>& pass_over) {
+  read_some(segment, group, wanted, keys, visit, pass_over);
+  if (done_) done_(group.record);
+}
+
+void UpfReader::read_some(const Segment& segment, const Group& group, const KeyRange& wanted,
+                          GroupKeys& keys, const Visitor& visit,
+                          const std::function<void(std::string_view)>& pass_over) {
+  const bool again = std::exchange(keys.read, true);
+  const std::optional<MethodKey> end = wanted.end;
+  ByteSpan raw;
+  // Its checksum is asked for each time, since it may be another file's by now; and what was learned
+  // then need not hold of what is here.
+  if (!unpack(group, raw)) {
+    keys.stop = 0;
+    return;
+  }
+  const size_t size = raw.size();
+  const auto name_of = [&](uint32_t id) { return segment.strings.find(id); };
+  const uint64_t from = wanted.from == keys.end ? keys.behind : keys.start;
+  if (from > size) return warn(group.offset, "group: it became shorter while it was read");
+  raw = raw.subspan(from);
+  bool started = false;
+  uint32_t methods = 0;
+  MethodView view;
+  for (; !raw.empty(); ++methods) {
+    const uint64_t at = size - raw.size();
+    if (at >= keys.stop) return;
+    const std::optional<EntryHead> head =
+        group.format == kUpfEntries ? head_of(group.module_key, raw) : std::nullopt;
+    const bool before = head && head->key < wanted.from;
+    if (!before && !std::exchange(started, true)) keys.start = at;
+    if (head && !wanted.contains(head->key)) {
+      // All before this one lie before the end as it was, wherever that is now.
+      const bool first_behind = !before && end && keys.end != *end;
+      if (first_behind) keys.end = *end, keys.behind = at;
+      if (again && !before) return;
+      if (!again) learn(head->key, methods == 0, keys);
+      pass_over(name_of(head->name).value_or(""));
+      raw = raw.subspan(head->size);
+      continue;
+    }
+    view.time = segment.info.time;
+    const Status taken = take_entry(group.format, group.module_key, raw, words_, view);
+    if (!taken.ok()) {
+      keys.stop = at;
+      return warn(group.offset, "group: " + taken.error().message);
+    }
+    if (!again) learn(view.key, methods == 0, keys);
+    const auto name = name_of(view.name);
+    if (!name) warn(group.offset, "group: a name that is not in the string table");
+    wanted.contains(view.key) ? visit(view, name.value_or("")) : pass_over(name.value_or(""));
+  }
+  if (!again) tell_count(group, methods);
+}
+
 InlinedBodies UpfReader::inlined(const Segment& segment) {
   Profile sum;
   for (const ByteSpan record : segment.inlined) {
@@ -269,16 +173,6 @@ CallProfile UpfReader::calls(const Segment& segment) {
     }
   }
   return calls;
-}
-
-void UpfReader::take_past(uint64_t at, ByteSpan payload, Segment& segment) {
-  ByteReader in(payload);
-  RunRecord run;
-  run.time = in.u64();
-  run.log = in.array();
-  run.timeline = in.array();
-  if (!in.ok()) return warn(at, "a past run of another length");
-  segment.past.push_back(run);
 }
 
 std::vector<RunRecord> UpfReader::runs(const Segment& segment) const {

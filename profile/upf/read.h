@@ -1,13 +1,11 @@
 // upf/read.h: finds the parts of a profile file, and reads those that are asked for.
 //
-// Opening walks over the chunks' headers; the bytes of a group are looked at when it is read. (Only
-// without an index its checksum is, since nothing else says whether the group's key is right.)
-// What is damaged is left out with a warning that names offset and rule, and the walk goes on at
-// the next record of ours, at whatever byte it begins (scan.cc). No count or length is believed;
-// memory and time taken are in proportion to the file.
+// Opening scans the headers of the chunks (scan.h). The bytes of a group are checked when it is read;
+// without an index they are checked at once, because nothing else says whether the group's key is
+// right. Damaged parts are left out with a warning that names offset and rule. No count or length in
+// the file is believed; memory and time are proportional to its size.
 //
-// A segment holds what lies between a header and an end of ours; or chunks of IREE's tools alone,
-// one behind the other.
+// A segment is what lies between a header and an end of ours, or a run of chunks of IREE's tools.
 //
 // Thread: one at a time. The file must outlive the reader and all that it returns.
 #pragma once
@@ -19,13 +17,13 @@
 #include <vector>
 
 #include "profile/upf/method.h"
-#include "profile/upf/timeline.h"
+#include "profile/upf/scan.h"
 #include "uptier/profile_calls.h"
 #include "uptier/profile_file.h"
 
 namespace uptier::profile {
 
-// Some of the methods: from one key to another, which is none of them; without end, all behind it.
+// Some of the methods: from one key to another, which is none of them; without end, all after it.
 struct KeyRange {
   MethodKey from;
   std::optional<MethodKey> end;
@@ -41,7 +39,7 @@ struct GroupKeys {
   uint64_t start = 0;          // where, unpacked, the range before began
   MethodKey end;               // where that ended when this was read; it may have ended sooner
   uint64_t behind = 0;         // the first method from there on
-  uint64_t stop = UINT64_MAX;  // where a method lies, likewise, that nothing behind is read for
+  uint64_t stop = UINT64_MAX;  // where a method lies, likewise, that nothing after is read for
 
   bool meets(const KeyRange& range) const {
     return !read || (stop != 0 && range.from <= last && (!range.end || first < *range.end));
@@ -50,59 +48,29 @@ struct GroupKeys {
 
 class UpfReader {
  public:
-  static constexpr size_t kWarnings = 16;
+  static constexpr size_t kWarnings = UpfWarnings::kMost;
 
-  struct Group {
-    uint64_t offset = 0;  // of its record in the file
-    std::string_view key;
-    uint32_t methods = 0;
-    uint16_t format = 0;  // of its entries
-    uint64_t module_key = 0;
-    ByteSpan record;
-  };
-  struct UserData {
-    std::string_view type;
-    std::string_view metadata;
-    ByteSpan data;
-  };
-  struct Segment {
-    uint64_t offset = 0;
-    bool ours = true;       // otherwise it holds nothing but the next two lines
-    bool headed = false;    // it has its header
-    bool complete = false;  // and its end
-    bool has_info = false;
-    ProfileInfo info;
-    StringTable strings;
-    std::vector<Group> groups;
-    std::vector<Instrument> instruments;
-    std::vector<UserData> user_data;
-    ByteSpan bytes;               // all of it, where it is not ours
-    uint64_t foreign_bytes = 0;   // of its chunks in IREE's layout
-    ByteSpan log;                 // packed
-    ByteSpan timeline;            // packed
-    std::vector<RunRecord> past;  // of runs before the last
-    std::vector<ByteSpan> calls;  // records of kCallKinds
-    std::vector<ByteSpan> inlined;
-    uint64_t dropped = 0;  // methods and inlined bodies that the writer left out
-  };
+  using Group = UpfGroup;
+  using UserData = UpfUserData;
+  using Segment = UpfSegment;
 
   explicit UpfReader(ByteSpan file);
 
-  const std::vector<Segment>& segments() const { return segments_; }
+  const std::vector<Segment>& segments() const { return parts_.segments; }
   // The traces (trace_file.h) that stand between segments, each from its header to its end, or as
   // far as it was written.
-  const std::vector<ByteSpan>& traces() const { return traces_; }
+  const std::vector<ByteSpan>& traces() const { return parts_.traces; }
   // Of bytes of the file.
   uint64_t offset_of(ByteSpan bytes) const {
     return static_cast<uint64_t>(bytes.data() - file_.data());
   }
-  bool truncated() const { return truncated_; }
+  bool truncated() const { return parts_.truncated; }
   // The first kWarnings, and how many there were.
-  const std::vector<std::string>& warnings() const { return warnings_; }
-  uint64_t skipped() const { return skipped_; }
+  const std::vector<std::string>& warnings() const { return warnings_.texts(); }
+  uint64_t skipped() const { return warnings_.count(); }
   // Chunks of an unknown type or version, which are passed over: a later writer's or another tool's,
   // and no damage.
-  uint64_t unknown() const { return unknown_; }
+  uint64_t unknown() const { return parts_.unknown; }
 
   // `done` is told of the record of each group that is read from now on, when nobody looks at it any
   // more.
@@ -136,60 +104,9 @@ class UpfReader {
   std::string log(const RunRecord& run);
   Timeline timeline(const RunRecord& run);
 
-  void warn(uint64_t offset, const std::string& rule);
+  void warn(uint64_t offset, const std::string& rule) { warnings_.add(offset, rule); }
 
  private:
-  struct Foreign {
-    uint64_t offset = 0;
-    uint16_t type = 0;
-    bool known = false;     // type and version
-    bool searched = false;  // no record of ours begins inside of it
-    ByteSpan chunk;
-    ByteSpan content;
-  };
-
-  // scan.cc
-  void scan();
-  bool follows(uint64_t at) const;
-  uint64_t go_back(uint64_t at);
-  uint64_t header_before(uint64_t at);
-  uint64_t confirm_groups(uint64_t at);
-  void forget_behind(uint64_t offset);
-  bool may_repeat(uint64_t bytes);
-  uint64_t scan_chunk(uint64_t at);
-  uint64_t scan_record(uint64_t at, const IdbHeader& header);
-  uint64_t scan_whole(UpfKind kind, uint64_t at, ByteSpan record);
-  bool is_of_trace(uint64_t at, uint64_t start) const;
-  uint64_t scan_trace(uint64_t at);
-  uint64_t next_record(uint64_t from, uint64_t end = UINT64_MAX) const;
-  bool is_record(uint64_t at) const;
-  ByteSpan record_at(uint64_t at) const;
-  bool is_ours(uint64_t at, const IdbHeader& header) const;
-  bool is_open() const;
-  void close_segment();
-  Segment& new_segment(uint64_t at, bool ours);
-  Segment& segment_at(uint64_t at, bool starts, uint64_t sequence);
-
-  // scan_foreign.cc
-  bool is_foreign(uint64_t at) const;
-  uint64_t next_chunk(uint64_t at, uint64_t end) const;
-  uint64_t skip_damage(uint64_t at);
-  void note_gap(uint64_t at, uint64_t next);
-  uint64_t scan_foreign(uint64_t at, const IdbHeader& header);
-  Segment& foreign_segment();
-  void settle_foreign(uint64_t at);
-
-  // read.cc
-  static bool is_whole(ByteSpan record);
-  bool is_seal(ByteSpan record) const;
-  static bool is_index(ByteSpan payload, const Segment& segment);
-  void take_record(UpfKind kind, uint64_t at, ByteSpan record, Segment& segment);
-  void take_run(uint64_t at, ByteSpan payload, Segment& segment);
-  void take_group(uint64_t at, uint16_t format, ByteSpan record, Segment& segment);
-  void take_past(uint64_t at, ByteSpan payload, Segment& segment);
-  void take_end(uint64_t at, ByteSpan payload, Segment& segment);
-  void take_foreign(Segment& segment);
-  void take_user_data(Segment& segment, const Foreign& chunk);
   bool unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& raw);
   bool unpack(const Group& group, ByteSpan& raw);
   void tell_count(const Group& group, uint32_t methods);
@@ -199,23 +116,11 @@ class UpfReader {
                  const std::function<void(std::string_view)>& pass_over);
 
   ByteSpan file_;
+  UpfWarnings warnings_;
+  UpfParts parts_;
   std::function<void(ByteSpan)> done_;
-  std::vector<Segment> segments_;
-  std::vector<ByteSpan> traces_;
-  std::vector<std::string> warnings_;
   Bytes unpacked_;               // of the group that is read
   std::vector<uint64_t> words_;  // of the method
-  uint64_t skipped_ = 0;
-  uint64_t unknown_ = 0;
-  uint64_t next_sequence_ = 0;
-  uint64_t repeated_ = 0;          // bytes that were looked at once more
-  Foreign foreign_;                // waits for what follows it
-  uint64_t gap_end_ = UINT64_MAX;  // of damage in other tools' chunks
-  uint64_t went_back_ = 0;         // from chunks of others that lie before
-  uint64_t last_foreign_ = 0;      // where the last chunk of the last segment of others begins
-  size_t confirmed_ = 0;           // groups of the last segment that are known to be whole
-  bool indexed_ = false;           // the last segment's groups are those of its index
-  bool truncated_ = false;
 };
 
 }  // namespace uptier::profile

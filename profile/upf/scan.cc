@@ -1,16 +1,11 @@
-// Finds the chunks of a file, and where to go on behind damage.
-//
-// A file may be cut off at any byte and another one stand behind it, so lengths are not believed
-// before what they lead to is what comes next. Where it is not, the walk goes back into what it has
-// jumped over: into a group, whose checksum is left to those who read it, and into a chunk in
-// IREE's layout, which has none (scan_foreign.cc). It goes on at the first record of ours inside of
-// it. Bytes that
-// are walked over once more are counted, since damage may be nested; those that come to kRepeats
-// times the file end that.
+#include "profile/upf/scan.h"
+
 #include <algorithm>
+#include <utility>
 
 #include "profile/base/checksum.h"
-#include "profile/upf/read.h"
+#include "profile/upf/chunk_finder.h"
+#include "profile/upf/take_record.h"
 
 namespace uptier::profile {
 namespace {
@@ -37,13 +32,58 @@ bool is_known(const IdbHeader& h) {
   return false;
 }
 
-bool is_possible(uint64_t content) {
-  return content % 16 == 0 && content >= kRecordHeader - kIdbHeader && content <= kMaxContent;
-}
+class UpfScanner {
+ public:
+  UpfScanner(ByteSpan file, UpfWarnings& warnings)
+      : file_(file), finder_(file), warnings_(warnings) {}
 
-}  // namespace
+  UpfParts run() {
+    scan();
+    return std::move(parts_);
+  }
 
-void UpfReader::scan() {
+ private:
+  void scan();
+  bool follows(uint64_t at) const;
+  uint64_t go_back(uint64_t at);
+  uint64_t header_before(uint64_t at);
+  uint64_t confirm_groups(uint64_t at);
+  void forget_behind(uint64_t offset);
+  bool may_repeat(uint64_t bytes);
+  uint64_t scan_chunk(uint64_t at);
+  uint64_t scan_record(uint64_t at, const IdbHeader& header);
+  uint64_t scan_whole(UpfKind kind, uint64_t at, ByteSpan record);
+  void take_record(UpfKind kind, uint64_t at, ByteSpan record, UpfSegment& segment);
+  bool is_of_trace(uint64_t at, uint64_t start) const;
+  uint64_t scan_trace(uint64_t at);
+  bool is_open() const;
+  void close_segment();
+  UpfSegment& new_segment(uint64_t at, bool ours);
+  UpfSegment& segment_at(uint64_t at, bool starts, uint64_t sequence);
+
+  // Chunks of other tools.
+  uint64_t skip_damage(uint64_t at);
+  void note_gap(uint64_t at, uint64_t next);
+  uint64_t scan_foreign(uint64_t at, const IdbHeader& header);
+  UpfSegment& foreign_segment();
+  void settle_foreign(uint64_t at);
+  void take_waiting(UpfSegment& segment);
+
+  ByteSpan file_;
+  ChunkFinder finder_;
+  UpfWarnings& warnings_;
+  UpfParts parts_;
+  uint64_t next_sequence_ = 0;
+  uint64_t repeated_ = 0;          // bytes that were looked at once more
+  ForeignChunk foreign_;           // waits for what follows it
+  uint64_t gap_end_ = UINT64_MAX;  // of damage in other tools' chunks
+  uint64_t went_back_ = 0;         // from chunks of others that lie before
+  uint64_t last_foreign_ = 0;      // where the last chunk of the last segment of others begins
+  size_t confirmed_ = 0;           // groups of the last segment that are known to be whole
+  bool indexed_ = false;           // the last segment's groups are those of its index
+};
+
+void UpfScanner::scan() {
   for (uint64_t at = 0;;) {
     const uint64_t back = follows(at) ? at : go_back(at);
     if (back != at) {
@@ -57,26 +97,26 @@ void UpfReader::scan() {
   close_segment();
 }
 
-// Whether what stands here may stand behind what was taken last, by all that its header says.
-bool UpfReader::follows(uint64_t at) const {
+// Returns whether what stands here may stand behind what was taken last, by all that its header says.
+bool UpfScanner::follows(uint64_t at) const {
   const uint64_t rest = file_.size() - at;
   if (rest == 0) return !is_open();
   if (rest < kIdbHeader) return false;
   const Result<IdbHeader> header = read_idb_header(file_.subspan(at));
   if (!header.ok() || !header->fits(rest)) return false;
-  if (!is_ours(at, *header)) {
+  if (!finder_.is_ours(at, *header)) {
     return !is_open() || (!is_trace(*header) && foreign_.chunk.empty());
   }
   const auto kind = static_cast<UpfKind>(header->type);
-  const ByteSpan record = record_at(at);
+  const ByteSpan record = finder_.record_at(at);
   if (record.empty() || is_open() == (kind == UpfKind::kHeader)) return false;
   if (kind == UpfKind::kHeader) return true;
-  const bool sealed = foreign_.chunk.empty() || (kind == UpfKind::kSeal && is_seal(record));
+  const bool sealed = foreign_.chunk.empty() || (kind == UpfKind::kSeal && seals(record, foreign_));
   return sealed && load<uint32_t>(record, 20) == next_sequence_;
 }
 
 // Returns where to go on if what was jumped over is not whole; otherwise `at`.
-uint64_t UpfReader::go_back(uint64_t at) {
+uint64_t UpfScanner::go_back(uint64_t at) {
   if (is_open()) {
     if (const uint64_t inside = confirm_groups(at); inside != at) return inside;
   }
@@ -84,9 +124,9 @@ uint64_t UpfReader::go_back(uint64_t at) {
   foreign_.searched = true;
   if (const uint64_t inside = header_before(at); inside != at) return inside;
   const uint64_t end = foreign_.offset + foreign_.chunk.size();
-  const uint64_t inside = next_chunk(foreign_.offset, end);
+  const uint64_t inside = finder_.next_chunk(foreign_.offset, end, is_open());
   if (inside == end || !may_repeat(end - inside)) return at;
-  warn(foreign_.offset, "a chunk is cut off");
+  warnings_.add(foreign_.offset, "a chunk is cut off");
   note_gap(foreign_.offset, inside);
   foreign_ = {};
   return inside;
@@ -94,37 +134,38 @@ uint64_t UpfReader::go_back(uint64_t at) {
 
 // The chunk that waits may be ours, as its seal here says, while the other tool's chunk before it
 // has swallowed our header. Returns where that is; otherwise `at`.
-uint64_t UpfReader::header_before(uint64_t at) {
-  const bool theirs = !segments_.empty() && !segments_.back().ours;
+uint64_t UpfScanner::header_before(uint64_t at) {
+  const bool theirs = !parts_.segments.empty() && !parts_.segments.back().ours;
   if (!theirs || last_foreign_ >= foreign_.offset || foreign_.offset < went_back_) return at;
-  const ByteSpan record = record_at(at);
-  if (record.empty() || !is_seal(record)) return at;
-  const uint64_t inside = next_record(last_foreign_ + 1, foreign_.offset);
+  const ByteSpan record = finder_.record_at(at);
+  if (record.empty() || !seals(record, foreign_)) return at;
+  const uint64_t inside = finder_.next_record(last_foreign_ + 1, foreign_.offset);
   if (inside == foreign_.offset || !may_repeat(at - inside)) return at;
   // What is there may turn out to be nothing; then the walk comes here again.
   went_back_ = foreign_.offset + 1;
-  warn(last_foreign_, "a chunk is cut off");
+  warnings_.add(last_foreign_, "a chunk is cut off");
   forget_behind(last_foreign_);
-  Segment& segment = segments_.back();
+  UpfSegment& segment = parts_.segments.back();
   segment.bytes = segment.bytes.first(last_foreign_ - segment.offset);
   return inside;
 }
 
 // Leaves out the groups that are damaged, of those that no index has confirmed. Returns where to go
 // on if another file begins inside of one; otherwise `at`.
-uint64_t UpfReader::confirm_groups(uint64_t at) {
-  Segment& segment = segments_.back();
+uint64_t UpfScanner::confirm_groups(uint64_t at) {
+  UpfSegment& segment = parts_.segments.back();
   size_t kept = confirmed_;
   uint64_t inside = at;
   for (size_t i = confirmed_; i < segment.groups.size() && inside == at; ++i) {
-    const Group group = segment.groups[i];
+    const UpfGroup group = segment.groups[i];
     if (is_whole(group.record)) {
       segment.groups[kept++] = group;
       continue;
     }
-    warn(group.offset, "the content checksum is wrong");
+    warnings_.add(group.offset, "the content checksum is wrong");
     const uint64_t end = group.offset + group.record.size();
-    const uint64_t found = may_repeat(at - group.offset) ? next_record(group.offset + 1, end) : end;
+    const uint64_t found =
+        may_repeat(at - group.offset) ? finder_.next_record(group.offset + 1, end) : end;
     if (found == end) continue;
     inside = found;
     forget_behind(group.offset);
@@ -136,14 +177,14 @@ uint64_t UpfReader::confirm_groups(uint64_t at) {
 }
 
 // Leaves out of the last segment what stands behind a place: it is another file's.
-void UpfReader::forget_behind(uint64_t offset) {
-  Segment& segment = segments_.back();
+void UpfScanner::forget_behind(uint64_t offset) {
+  UpfSegment& segment = parts_.segments.back();
   const auto behind = [&](ByteSpan part) { return part.data() > file_.data() + offset; };
   std::erase_if(segment.calls, behind);
   std::erase_if(segment.inlined, behind);
   std::erase_if(segment.past, [&](const RunRecord& run) { return behind(run.log); });
   std::erase_if(segment.instruments, [&](const Instrument& i) { return behind(i.payload); });
-  std::erase_if(segment.user_data, [&](const UserData& d) { return behind(d.data); });
+  std::erase_if(segment.user_data, [&](const UpfUserData& d) { return behind(d.data); });
   for (ByteSpan* part : {&segment.log, &segment.timeline}) {
     if (behind(*part)) *part = {};
   }
@@ -151,28 +192,28 @@ void UpfReader::forget_behind(uint64_t offset) {
 }
 
 // Counts bytes that are looked at once more; false once they are too many.
-bool UpfReader::may_repeat(uint64_t bytes) {
+bool UpfScanner::may_repeat(uint64_t bytes) {
   repeated_ += std::min<uint64_t>(bytes, file_.size());
   return repeated_ <= kRepeats * file_.size();
 }
 
 // Returns where the next chunk is to be looked for; the file's size to end.
-uint64_t UpfReader::scan_chunk(uint64_t at) {
+uint64_t UpfScanner::scan_chunk(uint64_t at) {
   if (file_.size() - at < kIdbHeader) {
-    truncated_ = true;
+    parts_.truncated = true;
     return file_.size();
   }
   const Result<IdbHeader> header = read_idb_header(file_.subspan(at));
   if (!header.ok()) {
-    warn(at, header.error().message);
+    warnings_.add(at, header.error().message);
     return skip_damage(at);
   }
   if (is_trace(*header)) return scan_trace(at);
-  return is_ours(at, *header) ? scan_record(at, *header) : scan_foreign(at, *header);
+  return finder_.is_ours(at, *header) ? scan_record(at, *header) : scan_foreign(at, *header);
 }
 
-// Whether a record of a trace begins here, by its type: of the one that began at `start`.
-bool UpfReader::is_of_trace(uint64_t at, uint64_t start) const {
+// Returns whether a record of a trace begins here, by its type: of the one that began at `start`.
+bool UpfScanner::is_of_trace(uint64_t at, uint64_t start) const {
   if (at > file_.size() || file_.size() - at < kIdbHeader) return false;
   const Result<IdbHeader> header = read_idb_header(file_.subspan(at));
   return header.ok() && is_trace(*header) && (at == start || header->type != kFirstTraceType);
@@ -180,77 +221,77 @@ bool UpfReader::is_of_trace(uint64_t at, uint64_t start) const {
 
 // Takes the trace that begins here, up to the last of its records that is whole: who reads it tells
 // what is damaged between them. Returns where to go on.
-uint64_t UpfReader::scan_trace(uint64_t at) {
+uint64_t UpfScanner::scan_trace(uint64_t at) {
   uint64_t end = at, next = at;
   uint16_t last = 0;
-  bool damaged = false;  // behind the last whole one
+  bool damaged = false;  // after the last whole one
   while (next < file_.size()) {
     if (!is_of_trace(next, at)) {
       const bool chunk =
           file_.size() - next >= kIdbHeader && read_idb_header(file_.subspan(next)).ok();
-      const uint64_t found = chunk ? next : next_record(next + 1);
+      const uint64_t found = chunk ? next : finder_.next_record(next + 1);
       if (chunk || !is_of_trace(found, at)) break;
       next = found;
     }
-    const ByteSpan record = may_repeat(0) ? record_at(next) : ByteSpan();
+    const ByteSpan record = may_repeat(0) ? finder_.record_at(next) : ByteSpan();
     damaged = !record.empty() && !is_whole(record);
     if (record.empty() || damaged) {
       (void)may_repeat(record.size());
-      next = next_record(next + 1);
+      next = finder_.next_record(next + 1);
       continue;
     }
     last = load<uint16_t>(record, 4);
     next = end = next + record.size();
   }
-  if (damaged) warn(end, "trace: the content checksum is wrong");
-  if (end != at) traces_.push_back(file_.subspan(at, end - at));
-  truncated_ = truncated_ || last != static_cast<uint16_t>(RecordKind::kEnd);
+  if (damaged) warnings_.add(end, "trace: the content checksum is wrong");
+  if (end != at) parts_.traces.push_back(file_.subspan(at, end - at));
+  parts_.truncated = parts_.truncated || last != static_cast<uint16_t>(RecordKind::kEnd);
   return next;
 }
 
-uint64_t UpfReader::scan_record(uint64_t at, const IdbHeader& header) {
+uint64_t UpfScanner::scan_record(uint64_t at, const IdbHeader& header) {
   const uint64_t rest = file_.size() - at;
   if (rest < kRecordHeader) {
-    truncated_ = true;
+    parts_.truncated = true;
     return file_.size();
   }
-  if (!is_record(at)) {
-    warn(at, "the header checksum is wrong");
-    return next_record(at + 1);
+  if (!finder_.is_record(at)) {
+    warnings_.add(at, "the header checksum is wrong");
+    return finder_.next_record(at + 1);
   }
-  if (!is_possible(header.content)) {
-    warn(at, "a record of " + std::to_string(header.content) + " bytes is not possible");
-    return next_record(at + 1);
+  if (!is_possible_content(header.content)) {
+    warnings_.add(at, "a record of " + std::to_string(header.content) + " bytes is not possible");
+    return finder_.next_record(at + 1);
   }
   if (header.size() > rest) {
-    truncated_ = true;
-    const uint64_t next = next_record(at + 1);
-    if (next != file_.size()) warn(at, "a record is cut off");
+    parts_.truncated = true;
+    const uint64_t next = finder_.next_record(at + 1);
+    if (next != file_.size()) warnings_.add(at, "a record is cut off");
     return next;
   }
   const ByteSpan record = file_.subspan(at, header.size());
   const auto kind = static_cast<UpfKind>(header.type);
   const uint32_t sequence = load<uint32_t>(record, 20);
-  Segment& segment = segment_at(at, kind == UpfKind::kHeader, sequence);
+  UpfSegment& segment = segment_at(at, kind == UpfKind::kHeader, sequence);
   next_sequence_ = uint64_t{sequence} + 1;
   if (kind == UpfKind::kGroup && is_known(header)) {
-    take_group(at, header.version, record, segment);
+    take_group(at, header.version, record, segment, warnings_);
     return at + header.size();
   }
   if (!is_whole(record)) {
-    warn(at, "the content checksum is wrong");
+    warnings_.add(at, "the content checksum is wrong");
     const uint64_t end = at + header.size();
-    return may_repeat(header.size()) ? next_record(at + 1, end) : end;
+    return may_repeat(header.size()) ? finder_.next_record(at + 1, end) : end;
   }
   if (is_known(header)) return scan_whole(kind, at, record);
-  ++unknown_;
+  ++parts_.unknown;
   return at + header.size();
 }
 
 // An index says which groups there are. One that names others is another file's, or some are
 // damaged; and without one nothing else says whether their keys are right.
-uint64_t UpfReader::scan_whole(UpfKind kind, uint64_t at, ByteSpan record) {
-  Segment& segment = segments_.back();
+uint64_t UpfScanner::scan_whole(UpfKind kind, uint64_t at, ByteSpan record) {
+  UpfSegment& segment = parts_.segments.back();
   const ByteSpan payload = record.subspan(kRecordHeader);
   if (kind == UpfKind::kIndex) indexed_ = is_index(payload, segment);
   const bool doubtful = (kind == UpfKind::kIndex || kind == UpfKind::kEnd) && !indexed_;
@@ -261,52 +302,124 @@ uint64_t UpfReader::scan_whole(UpfKind kind, uint64_t at, ByteSpan record) {
   return at + record.size();
 }
 
-// Whether a record of ours starts here: its header checksum says so.
-bool UpfReader::is_record(uint64_t at) const {
-  if (at > file_.size() || file_.size() - at < kRecordHeader) return false;
-  const ByteSpan here = file_.subspan(at);
-  const bool magic = load<uint32_t>(here, 0) == kIdbMagic;
-  return magic && load<uint32_t>(here, 16) == header_checksum(here);
-}
-
-// Returns the record of ours that starts here, if its header is right and possible and all of it is
-// there; else nothing. Only such a record is looked into.
-ByteSpan UpfReader::record_at(uint64_t at) const {
-  if (!is_record(at)) return {};
-  const Result<IdbHeader> header = read_idb_header(file_.subspan(at));
-  const bool whole = is_possible(header->content) && header->fits(file_.size() - at);
-  return whole ? file_.subspan(at, header->size()) : ByteSpan();
-}
-
-// The content of a file header is open in IREE's database: ours has our name or our checksum.
-bool UpfReader::is_ours(uint64_t at, const IdbHeader& h) const {
-  if (h.type != kIdbFileHeader) return h.type >= kFirstUpfType && h.type <= kLastUpfType;
-  if (h.content == 0) return false;
-  const bool room = file_.size() - at >= kRecordHeader + sizeof kUpfName;
-  return is_record(at) || (room && load<uint64_t>(file_, at + kRecordHeader) == kUpfName);
-}
-
-// Returns the place of the first record from a place on, whatever multiple it is of; `end` if there
-// is none before it.
-uint64_t UpfReader::next_record(uint64_t from, uint64_t end) const {
-  end = std::min<uint64_t>(end, file_.size());
-  const std::string_view all(reinterpret_cast<const char*>(file_.data()), file_.size());
-  const std::string_view text = all.substr(0, std::min<uint64_t>(end + 3, file_.size()));
-  for (size_t at = text.find("IIDB", from); at < end; at = text.find("IIDB", at + 1)) {
-    if (is_record(at)) return at;
+void UpfScanner::take_record(UpfKind kind, uint64_t at, ByteSpan record, UpfSegment& segment) {
+  const ByteSpan payload = record.subspan(kRecordHeader);
+  switch (kind) {
+    case UpfKind::kHeader: {
+      const bool named = payload.size() >= 16 && load<uint64_t>(payload, 0) == kUpfName;
+      const bool known = named && load<uint32_t>(payload, 8) == kUpfVersion;
+      segment.headed = known;
+      return known ? void() : warnings_.add(at, "the file header is of another format or version");
+    }
+    case UpfKind::kSeal:
+      if (seals(record, foreign_)) return take_waiting(segment);
+      foreign_ = {};
+      return warnings_.add(at, "the chunk before this seal is not the one that was sealed");
+    case UpfKind::kRun: return take_run(at, payload, segment, warnings_);
+    case UpfKind::kLog: segment.log = record; return;
+    case UpfKind::kTimeline: segment.timeline = record; return;
+    case UpfKind::kShapes:
+    case UpfKind::kCalls:
+    case UpfKind::kOrder: segment.calls.push_back(record); return;
+    case UpfKind::kInlined:
+    case UpfKind::kInlinedSites: segment.inlined.push_back(record); return;
+    case UpfKind::kPast: return take_past(at, payload, segment, warnings_);
+    case UpfKind::kIndex:
+      return indexed_ ? void()
+                      : warnings_.add(at, "the index does not name the groups that are here");
+    case UpfKind::kEnd: return take_end(at, payload, segment, warnings_);
+    case UpfKind::kGroup: return;
   }
-  return end;
 }
 
-bool UpfReader::is_open() const {
-  return !segments_.empty() && segments_.back().ours && !segments_.back().complete;
+// Nothing can be made of what is here. Returns where to go on.
+uint64_t UpfScanner::skip_damage(uint64_t at) {
+  const uint64_t next = finder_.next_chunk(at, file_.size(), is_open());
+  note_gap(at, next);
+  return next;
+}
+
+// Bytes of another tool's database are passed over: it goes on after them. If they were its strings,
+// those before are not the ones that what follows names.
+void UpfScanner::note_gap(uint64_t at, uint64_t next) {
+  const bool theirs = !parts_.segments.empty() && !parts_.segments.back().ours;
+  if (!theirs || is_open()) return;
+  gap_end_ = next;
+  const ByteSpan gap = file_.subspan(at, next - at);
+  IdbDamage damage;
+  const bool headed = gap.size() > kIdbHeader;
+  const Result<StringTable> strings =
+      StringTable::read(gap.subspan(headed ? kIdbHeader : 0), damage);
+  const bool were_strings = headed && strings.ok() && damage.empty() && strings->size() != 0;
+  if (were_strings) parts_.segments.back().strings = {};
+}
+
+// Takes the chunk of another tool that waits.
+void UpfScanner::take_waiting(UpfSegment& segment) {
+  take_foreign(segment, std::exchange(foreign_, {}), warnings_);
+}
+
+uint64_t UpfScanner::scan_foreign(uint64_t at, const IdbHeader& header) {
+  if (!header.fits(file_.size() - at)) {
+    warnings_.add(at,
+                  "a chunk of " + std::to_string(header.content) + " bytes reaches past the file");
+    return skip_damage(at);
+  }
+  if (!is_known_foreign(header)) ++parts_.unknown;
+  foreign_ = {at,
+              header.type,
+              is_known_foreign(header),
+              false,
+              file_.subspan(at, header.size()),
+              file_.subspan(at + kIdbHeader, header.content)};
+  return at + header.size();
+}
+
+// Takes the chunk in IREE's layout that waits, by what follows it: into our segment if that goes on
+// (its seal may be damaged), or else into one of the other tools'. A seal decides by itself. One
+// that ends our segment, and no other tool's chunk follows, is ours without its seal.
+void UpfScanner::settle_foreign(uint64_t at) {
+  if (foreign_.chunk.empty()) return;
+  const bool any = file_.size() - at >= kIdbHeader;
+  const Result<IdbHeader> header =
+      any ? read_idb_header(file_.subspan(at)) : Result<IdbHeader>(IdbHeader{});
+  const bool record = any && header.ok() && finder_.is_record(at) && header->type >= kFirstUpfType;
+  const bool goes_on = is_open() && record && load<uint32_t>(file_, at + 20) >= next_sequence_;
+  if (goes_on && static_cast<UpfKind>(header->type) == UpfKind::kSeal) return;
+  const bool others = any && header.ok() && !is_trace(*header) && !finder_.is_ours(at, *header);
+  const bool cut = is_open() && !goes_on && !others;
+  if (cut) {
+    foreign_ = {};
+    return;
+  }
+  take_waiting(goes_on ? parts_.segments.back() : foreign_segment());
+}
+
+// Returns the segment of the chunk that waits: chunks that stand one behind the other are one, up
+// to the next file header.
+UpfSegment& UpfScanner::foreign_segment() {
+  const auto ends_here = [&](const UpfSegment& s) {
+    return s.offset + s.bytes.size() == foreign_.offset || gap_end_ == foreign_.offset;
+  };
+  const bool goes_on = !parts_.segments.empty() && !parts_.segments.back().ours &&
+                       foreign_.type != kIdbFileHeader && ends_here(parts_.segments.back());
+  UpfSegment& segment = goes_on ? parts_.segments.back() : new_segment(foreign_.offset, false);
+  last_foreign_ = foreign_.offset;
+  segment.bytes =
+      file_.subspan(segment.offset, foreign_.offset + foreign_.chunk.size() - segment.offset);
+  return segment;
+}
+
+bool UpfScanner::is_open() const {
+  return !parts_.segments.empty() && parts_.segments.back().ours &&
+         !parts_.segments.back().complete;
 }
 
 // The last segment gets no more.
-void UpfReader::close_segment() {
-  if (segments_.empty()) return;
-  Segment& segment = segments_.back();
-  truncated_ = truncated_ || is_open();
+void UpfScanner::close_segment() {
+  if (parts_.segments.empty()) return;
+  UpfSegment& segment = parts_.segments.back();
+  parts_.truncated = parts_.truncated || is_open();
   const bool named = !segment.instruments.empty() || !segment.user_data.empty();
   if (segment.ours || !named) return;
   // It counts once, as a run does.
@@ -314,31 +427,35 @@ void UpfReader::close_segment() {
   segment.has_info = true;
 }
 
-UpfReader::Segment& UpfReader::new_segment(uint64_t at, bool ours) {
+UpfSegment& UpfScanner::new_segment(uint64_t at, bool ours) {
   close_segment();
-  segments_.emplace_back();
-  segments_.back().offset = at;
-  segments_.back().ours = ours;
+  parts_.segments.emplace_back();
+  parts_.segments.back().offset = at;
+  parts_.segments.back().ours = ours;
   indexed_ = false;
   confirmed_ = 0;
   next_sequence_ = 0;
-  return segments_.back();
+  return parts_.segments.back();
 }
 
 // Returns the segment that a record belongs to, which is a new one at a header. What follows an end
 // without a header belongs to a segment that has lost it.
-UpfReader::Segment& UpfReader::segment_at(uint64_t at, bool starts, uint64_t sequence) {
+UpfSegment& UpfScanner::segment_at(uint64_t at, bool starts, uint64_t sequence) {
   const bool lost = !is_open() || sequence < next_sequence_;
   if (starts || lost) {
-    if (!starts) warn(at, "a segment has lost its header");
+    if (!starts) warnings_.add(at, "a segment has lost its header");
     new_segment(at, true);
     if (!starts) next_sequence_ = sequence;
   }
   if (sequence > next_sequence_) {
-    warn(at, "records " + std::to_string(next_sequence_) + ".." + std::to_string(sequence - 1) +
-                 " are missing");
+    warnings_.add(at, "records " + std::to_string(next_sequence_) + ".." +
+                          std::to_string(sequence - 1) + " are missing");
   }
-  return segments_.back();
+  return parts_.segments.back();
 }
+
+}  // namespace
+
+UpfParts scan_upf(ByteSpan file, UpfWarnings& warnings) { return UpfScanner(file, warnings).run(); }
 
 }  // namespace uptier::profile

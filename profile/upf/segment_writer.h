@@ -43,13 +43,14 @@ struct SegmentPieces {
 
 class SegmentWriter {
  public:
-  // `time` is what `finish` will be told with `info`. Groups wait in the file, if there is one.
+  // `time`: methods of this one have no time in their entries, so readers take it from the segment's
+  // run; 0, or what `finish` will be told with `info`. Groups wait in the file, if there is one.
   explicit SegmentWriter(uint64_t time, std::optional<Spill> spill = {})
       : time_(time), spill_(std::move(spill)) {}
   SegmentWriter(const SegmentWriter&) = delete;
   SegmentWriter& operator=(const SegmentWriter&) = delete;
 
-  // Adds a method, in ascending order of keys, with other code of it behind. One that breaks a rule, or has no room in a record,
+  // Adds a method, in ascending order of keys, with other code of it after. One that breaks a rule, or has no room in a record,
   // is counted as left out.
   void add(const MethodProfile& method);
   void drop() { ++dropped_; }

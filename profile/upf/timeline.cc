@@ -14,13 +14,13 @@ constexpr size_t kMaxVersions = 1 << 17;
 constexpr size_t kMaxLoops = 1 << 17;
 constexpr size_t kDecisionHead = 40;
 
-size_t size_of(const Timeline::Decision& d) {
+size_t bytes_of(const Timeline::Decision& d) {
   return kDecisionHead + 2 * 15 + d.verb.size() + d.reason.size();
 }
 
-size_t size_of(const std::vector<Timeline::Decision>& list) {
+size_t bytes_of(const std::vector<Timeline::Decision>& list) {
   size_t sum = 0;
-  for (const Timeline::Decision& d : list) sum += size_of(d);
+  for (const Timeline::Decision& d : list) sum += bytes_of(d);
   return sum;
 }
 
@@ -137,12 +137,12 @@ std::vector<RunRecord> latest_runs(std::vector<RunRecord> runs) {
 void fit(Timeline& t) {
   t.left_out += cut(t.versions, kMaxVersions) + cut(t.loops, kMaxLoops);
   const size_t before = t.decisions.size();
-  if (size_of(t.decisions) > kMaxBytes) {
+  if (bytes_of(t.decisions) > kMaxBytes) {
     std::erase_if(t.decisions, [](const auto& d) { return d.verb == "keep"; });
   }
   size_t sum = 0, fitting = 0;
   for (; fitting < t.decisions.size(); ++fitting) {
-    sum += size_of(t.decisions[fitting]);
+    sum += bytes_of(t.decisions[fitting]);
     if (sum > kMaxBytes) break;
   }
   t.decisions.resize(fitting);

@@ -4,22 +4,11 @@
 #include <span>
 #include <string_view>
 
-#include "profile/upf/format.h"
+#include "profile/upf/packed.h"
 #include "profile/upf/timeline.h"
 #include "uptier/profile_file.h"
 
 namespace uptier::profile {
-
-// What packing may leave at most to be worth unpacking, in eighths; see upf/format.h.
-inline constexpr size_t kHotShare = 2;
-inline constexpr size_t kColdShare = 7;
-
-// Appends "stored, raw, bytes": with zstd where the bytes are many and shrink enough.
-void append_packed(ByteSpan raw, size_t share, Bytes& out);
-
-// Appends a record of ours: header, payload, padding, both checksums.
-void append_record(UpfKind kind, uint32_t sequence, ByteSpan payload, Bytes& out,
-                   uint16_t version = 0);
 
 // Returns the key of the group that a method belongs to.
 std::string group_key(const MethodProfile& method);

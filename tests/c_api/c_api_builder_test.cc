@@ -2,7 +2,7 @@
 #include "tests/support/c_api_world.h"
 #include "uptier/runtime.h"
 
-namespace uptier::test {
+namespace uptier::test::c_api_builder_test {
 namespace {
 
 using CApiBuilder = CApi;
@@ -489,4 +489,4 @@ TEST(CApiNullBuilder, a_null_builder_is_refused_by_every_function) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::c_api_builder_test

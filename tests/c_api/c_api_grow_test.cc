@@ -4,7 +4,7 @@
 
 #include "tests/support/c_api_world.h"
 
-namespace uptier::test {
+namespace uptier::test::c_api_grow_test {
 namespace {
 
 using CApiGrow = CApi;
@@ -140,4 +140,4 @@ TEST_F(CApiGrow, an_interpreter_raises_and_its_compiled_callers_end_with_it) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::c_api_grow_test

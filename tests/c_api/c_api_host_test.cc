@@ -3,7 +3,7 @@
 
 #include "tests/support/c_api_world.h"
 
-namespace uptier::test {
+namespace uptier::test::c_api_host_test {
 namespace {
 
 class CApiHost : public CApi {
@@ -278,4 +278,4 @@ TEST_F(CApiHost, loops_are_refused_where_nothing_can_be_entered) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::c_api_host_test

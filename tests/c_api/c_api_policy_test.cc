@@ -11,7 +11,7 @@ int c_replay_all(const uptier_decisions*, const uptier_options*, c_patient*, siz
                  uptier_error*);
 }
 
-namespace uptier::test {
+namespace uptier::test::c_api_policy_test {
 namespace {
 
 class CApiPolicy : public CApi {
@@ -142,4 +142,4 @@ TEST_F(CApiPolicy, what_is_wrong_is_said) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::c_api_policy_test

@@ -9,7 +9,7 @@
 #include "tests/support/c_api_world.h"
 #include "uptier/profile.h"
 
-namespace uptier::test {
+namespace uptier::test::c_api_profile_test {
 namespace {
 
 class CApiProfile : public CApi {
@@ -240,7 +240,7 @@ TEST_F(CApiProfile, a_profile_is_saved_and_the_next_process_may_ask_it) {
   EXPECT_EQ(a.other, 10u);  // numbers are no methods
 
   EXPECT_EQ(ask("value#3", 2), UPTIER_NOT_FOUND);
-  EXPECT_STREQ(error_.message, "nothing is known of value#3");
+  EXPECT_STREQ(error_.message, "the profile has no data for value#3");
   EXPECT_EQ(
       uptier_runtime_query(runtime_, "flow", scope.c_str(), "value#2", &a, nullptr, 0, &error_),
       UPTIER_NOT_FOUND);
@@ -312,4 +312,4 @@ TEST_F(CApiProfile, a_thread_that_waits_holds_no_code_back) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::c_api_profile_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/c_api_world.h"
 
-namespace uptier::test {
+namespace uptier::test::c_api_random_test {
 namespace {
 
 using CApiRandom = CApi;
@@ -120,4 +120,4 @@ TEST_F(CApiRandom, calls_never_abort) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::c_api_random_test

@@ -1,7 +1,7 @@
 // uptier_runtime_retire_methods: what frames of a method need lives until they are gone.
 #include "tests/support/c_api_world.h"
 
-namespace uptier::test {
+namespace uptier::test::c_api_retire_test {
 namespace {
 
 using CApiRetire = CApi;
@@ -96,4 +96,4 @@ TEST_F(CApiRetire, ids_are_refused_all_or_none) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::c_api_retire_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/c_api_world.h"
 
-namespace uptier::test {
+namespace uptier::test::c_api_run_test {
 namespace {
 
 using CApiRun = CApi;
@@ -291,4 +291,4 @@ TEST_F(CApiRun, threads_add_and_invoke_at_the_same_time) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::c_api_run_test

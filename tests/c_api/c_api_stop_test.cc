@@ -5,7 +5,7 @@
 
 #include "tests/support/c_api_world.h"
 
-namespace uptier::test {
+namespace uptier::test::c_api_stop_test {
 namespace {
 
 using CApiStop = CApi;
@@ -69,4 +69,4 @@ TEST_F(CApiStop, limits_end_it) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::c_api_stop_test

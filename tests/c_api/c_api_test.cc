@@ -21,7 +21,7 @@ int64_t c_call_gcd(uptier_code entry, int64_t a, int64_t b);
 char* c_report(const uptier_runtime* runtime);
 }
 
-namespace uptier::test {
+namespace uptier::test::c_api_test {
 namespace {
 
 // ---- The header ---------------------------------------------------------------------------------
@@ -421,4 +421,4 @@ TEST_F(CApi, removed_methods_are_dropped_once_and_refused_from_then_on) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::c_api_test

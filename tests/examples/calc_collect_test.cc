@@ -7,7 +7,7 @@
 
 #ifdef UPTIER_CALC
 
-namespace uptier::test {
+namespace uptier::test::calc_collect_test {
 namespace {
 
 class CalcCollected : public testing::TestWithParam<CalcRun> {};
@@ -239,6 +239,6 @@ TEST_F(Calc, collections_are_in_the_report) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::calc_collect_test
 
 #endif

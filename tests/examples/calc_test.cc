@@ -7,7 +7,7 @@
 
 #ifdef UPTIER_CALC
 
-namespace uptier::test {
+namespace uptier::test::calc_test {
 namespace {
 
 class CalcMatrix : public testing::TestWithParam<CalcRun> {};
@@ -354,6 +354,6 @@ TEST_F(Calc, automatic_runs_do_leave_the_interpreter) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::calc_test
 
 #endif

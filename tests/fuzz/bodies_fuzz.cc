@@ -12,7 +12,7 @@
 #include "embed/wasm/build_function.h"
 #include "embed/wasm/read_module.h"
 #include "embed/wasm/validate_bodies.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/verify.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/wasm_bytes.h"

@@ -112,8 +112,8 @@ void check_registers(const jit::Function& built, const jit::BodyProfile& profile
       jit::optimize(f, {.counts = profile.blocks, .targets = profile.targets, .source = bodies});
   auto machine =
       jit::x64::lower({f, o.loops, o.frequencies, osr, slots, random.chance(80), {}, {}, {}});
-  jit::x64::Allocation allocation = jit::x64::allocate_registers(machine);
-  std::string problem = jit::x64::check_allocation(machine, allocation);
+  jit::machine::Allocation allocation = jit::machine::allocate_registers(machine);
+  std::string problem = jit::machine::check_allocation(machine, allocation);
   if (!problem.empty()) {
     std::fprintf(stderr, "%s%s\n", jit::to_text(built).c_str(), problem.c_str());
   }

@@ -109,7 +109,7 @@ class Verifier final : public jit::PassObserver {
   void after(std::string_view pass, const jit::Function& f) override {
     if (has_call_states(f)) return;  // of which the verifier knows nothing
     jit::Function left = f;
-    // What stands behind a body that never returns goes with the next fold_branches.
+    // What stands behind a body that never returns goes with the next simplify_cfg.
     jit::remove_unreachable(left);
     Status s = jit::verify(left, jit::Stage::kTransformed);
     if (!s.ok()) {
@@ -170,11 +170,11 @@ void speculate(jit::Function& f, const jit::DeoptContext& c, const jit::BodyProf
                std::span<const jit::SiteValues> guesses, LoopId entered, test::Random& random,
                Verifier& verifier) {
   jit::attach_deopts(f, c, random.chance(20));
-  if (random.chance(50)) jit::guess_values(f, c, guesses, entered);
-  verifier.after("guess_values", f);
+  if (random.chance(50)) jit::value_speculation(f, c, guesses, entered);
+  verifier.after("value_speculation", f);
   // What only an entry reaches that is yet to come is not reached so far.
-  if (random.chance(50)) jit::prune_cold(f, c, {profile.blocks, {}, entered});
-  if (!entered.valid()) verifier.after("prune_cold", f);
+  if (random.chance(50)) jit::uncommon_traps(f, c, {profile.blocks, {}, entered});
+  if (!entered.valid()) verifier.after("uncommon_traps", f);
 }
 
 // Where frames of a function have their values.
@@ -226,8 +226,8 @@ jit::Module optimized(const jit::Module& built, Profiles& profiles, const Watche
     }
     if (speculates && inlines) jit::attach_call_states(f, built.functions[m], frames.context);
     if (random.chance(50)) {
-      jit::guess_lengths(f, guesses);
-      verifier.after("guess_lengths", f);
+      jit::specialize_memcpy(f, guesses);
+      verifier.after("specialize_memcpy", f);
     }
     jit::optimize(f,
                   {.self = MethodId(m),

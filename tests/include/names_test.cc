@@ -5,7 +5,7 @@
 #include "uptier/ids.h"
 #include "uptier/result.h"
 
-namespace uptier {
+namespace uptier::names_test {
 namespace {
 
 TEST(Names, types_read_as_in_the_text_form) {
@@ -65,4 +65,4 @@ TEST(Result, of_an_error_like_type_still_tells_them_apart) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::names_test

@@ -8,7 +8,7 @@
 
 #include "uptier/words.h"
 
-namespace uptier::test {
+namespace uptier::test::planned_host_test {
 namespace {
 
 struct Guess : HostPlan {
@@ -242,4 +242,4 @@ TEST(PlannedHost, loops_count_down_where_the_thread_has_its_words_now) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::planned_host_test

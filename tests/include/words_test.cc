@@ -6,7 +6,7 @@
 
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::words_test {
 namespace {
 
 std::vector<uint64_t> seen;
@@ -82,4 +82,4 @@ TEST(Words, signatures_follow_from_c_functions) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::words_test

@@ -21,7 +21,7 @@ only_what_belongs() {  # PREFIX
   while IFS= read -r file; do
     case $file in
       include/uptier/*/*) fail "a private header is installed: $file" ;;
-      include/uptier/*.h | lib*/libuptier.a | lib*/libuptier_trace.a | lib*/cmake/uptier/*.cmake) ;;
+      include/uptier/*.h | lib*/libuptier.a | lib*/libuptier_trace.a | lib*/libuptier_reserve.a | lib*/cmake/uptier/*.cmake) ;;
       lib*/pkgconfig/uptier.pc | share/licenses/uptier/LICENSE) ;;
       *) fail "installed, but not public: $file" ;;
     esac

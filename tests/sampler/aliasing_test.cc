@@ -11,7 +11,7 @@
 #include "sampler/gap.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::aliasing_test {
 namespace {
 
 // Two loops, one in the other: call n of @f takes path n mod (inner * outer).
@@ -158,4 +158,4 @@ TEST(Aliasing, fixed_gaps_fall_to_a_fraction_where_random_ones_and_primes_do_not
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::aliasing_test

@@ -11,7 +11,7 @@
 #include "sampler/cost.h"
 #include "sampler/gap.h"
 
-namespace uptier::sampler {
+namespace uptier::sampler::budget_test {
 namespace {
 
 constexpr double kMs = 1e6;  // ns
@@ -468,4 +468,4 @@ TEST(Cost, clock_is_calibrated) {
 }
 
 }  // namespace
-}  // namespace uptier::sampler
+}  // namespace uptier::sampler::budget_test

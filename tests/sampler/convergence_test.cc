@@ -10,7 +10,7 @@
 
 #include "sampler/gap.h"
 
-namespace uptier::sampler {
+namespace uptier::sampler::convergence_test {
 namespace {
 
 using Shares = std::vector<double>;
@@ -331,4 +331,4 @@ TEST(Convergence, edges) {
 }
 
 }  // namespace
-}  // namespace uptier::sampler
+}  // namespace uptier::sampler::convergence_test

@@ -7,7 +7,7 @@
 #include "sampler/schedule.h"
 #include "tests/support/code_machine.h"
 
-namespace uptier::test {
+namespace uptier::test::fast_loop_test {
 namespace {
 
 using sampler::FastSampling;
@@ -259,4 +259,4 @@ TEST(FastLoops, time_one_burst_in_32) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::fast_loop_test

@@ -9,7 +9,7 @@
 #include "sampler/reservation.h"
 #include "sampler/schedule.h"
 
-namespace uptier::sampler {
+namespace uptier::sampler::fast_sample_test {
 namespace {
 
 // A context with one method that has a slab, as attached threads have.
@@ -142,4 +142,4 @@ TEST_F(FastSampleTest, leaves_everything_else_alone) {
 }
 
 }  // namespace
-}  // namespace uptier::sampler
+}  // namespace uptier::sampler::fast_sample_test

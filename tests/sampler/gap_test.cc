@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-namespace uptier::sampler {
+namespace uptier::sampler::gap_test {
 namespace {
 
 constexpr GapKind kKinds[] = {GapKind::kRandom, GapKind::kFixed, GapKind::kPrime};
@@ -243,4 +243,4 @@ TEST(Gap, unit_draws_lie_in_0_to_1_and_fill_it_evenly) {
 }
 
 }  // namespace
-}  // namespace uptier::sampler
+}  // namespace uptier::sampler::gap_test

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-namespace uptier::test {
+namespace uptier::test::log_ring_test {
 namespace {
 
 using sampler::LogRecord;
@@ -84,4 +84,4 @@ TEST(LogRing, a_reader_that_races_with_the_writer_sees_whole_records_or_none) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::log_ring_test

@@ -4,7 +4,7 @@
 #include "sampler/loop_pace.h"
 #include "tests/support/loop_timer_fixture.h"
 
-namespace uptier::test {
+namespace uptier::test::loop_records_test {
 namespace {
 
 using sampler::LoopTimer;
@@ -147,4 +147,4 @@ TEST_F(LoopRecords, what_was_drawn_at_a_lower_level_is_part_of_a_record) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::loop_records_test

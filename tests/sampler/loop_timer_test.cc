@@ -11,7 +11,7 @@
 #include "sampler/loop_pace.h"
 #include "tests/support/loop_timer_fixture.h"
 
-namespace uptier::test {
+namespace uptier::test::loop_timer_test {
 namespace {
 
 using sampler::LoopKey;
@@ -494,4 +494,4 @@ TEST_F(LoopTimers, costs_are_measured_and_subtracted) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::loop_timer_test

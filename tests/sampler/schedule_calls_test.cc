@@ -7,7 +7,7 @@
 
 #include "sampler/schedule.h"
 
-namespace uptier::sampler {
+namespace uptier::sampler::schedule_calls_test {
 namespace {
 
 constexpr GapKind kKinds[] = {GapKind::kRandom, GapKind::kFixed, GapKind::kPrime};
@@ -306,4 +306,4 @@ TEST(ScheduleCalls, fixed_gaps_alias_with_a_program_of_their_period_and_others_d
 }
 
 }  // namespace
-}  // namespace uptier::sampler
+}  // namespace uptier::sampler::schedule_calls_test

@@ -5,7 +5,7 @@
 
 #include "sampler/schedule.h"
 
-namespace uptier::sampler {
+namespace uptier::sampler::schedule_loops_test {
 namespace {
 
 constexpr GapKind kKinds[] = {GapKind::kRandom, GapKind::kFixed, GapKind::kPrime};
@@ -395,4 +395,4 @@ TEST(ScheduleLoops, a_countdown_that_was_wound_back_counts_nothing) {
 }
 
 }  // namespace
-}  // namespace uptier::sampler
+}  // namespace uptier::sampler::schedule_loops_test

@@ -11,7 +11,7 @@
 #include "sampler/fast_sample.h"
 #include "sampler/reservation.h"
 
-namespace uptier::sampler {
+namespace uptier::sampler::schedule_rate_test {
 namespace {
 
 constexpr uint32_t kBurst = 8;
@@ -463,4 +463,4 @@ TEST(Estimate, weighs_each_window_by_its_own_rate) {
 }
 
 }  // namespace
-}  // namespace uptier::sampler
+}  // namespace uptier::sampler::schedule_rate_test

@@ -10,7 +10,7 @@
 
 #include "sampler/site_counts.h"
 
-namespace uptier::test {
+namespace uptier::test::site_tables_test {
 namespace {
 
 using sampler::read_table;
@@ -266,4 +266,4 @@ TEST(SiteTables, shapes_travel_in_one_word) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::site_tables_test

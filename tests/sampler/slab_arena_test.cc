@@ -12,7 +12,7 @@
 
 #include "sampler/context.h"
 
-namespace uptier::sampler {
+namespace uptier::sampler::slab_arena_test {
 namespace {
 
 SlabArena make_arena(size_t bytes) {
@@ -175,4 +175,4 @@ TEST(SlabArena, others_give_back_while_the_owner_takes) {
 }
 
 }  // namespace
-}  // namespace uptier::sampler
+}  // namespace uptier::sampler::slab_arena_test

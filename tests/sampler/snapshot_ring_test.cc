@@ -10,7 +10,7 @@
 
 #include "sampler/gap.h"
 
-namespace uptier::sampler {
+namespace uptier::sampler::snapshot_ring_test {
 namespace {
 
 constexpr size_t kRing = 4096;
@@ -250,4 +250,4 @@ TEST(SnapshotRing, one_thread_pushes_and_another_takes_a_million_records) {
 }
 
 }  // namespace
-}  // namespace uptier::sampler
+}  // namespace uptier::sampler::snapshot_ring_test

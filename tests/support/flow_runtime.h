@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "jit/compile/compile.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/verify.h"
 #include "jit/probes/flow_layout.h"
 #include "tests/support/code_machine.h"

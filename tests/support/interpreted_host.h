@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "jit/analysis/liveness.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/ir/module.h"
 #include "jit/ir/semantics.h"
 #include "tests/support/ir_corpus.h"

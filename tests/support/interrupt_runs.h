@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "tests/support/ir_programs.h"
 #include "tests/support/runtime_host.h"
 #include "uptier/interrupted.h"
 
@@ -104,24 +105,7 @@ b2(v1: i32):
   branch v3, b2(v2), b1
 }
 )"},
-    {"recursion", R"(
-func @fib(i64) -> i64 {
-b0(v0: i64):
-  v1 = const.i64 2
-  v2 = lt_s.i64 v0, v1
-  branch v2, b1, b2
-b1:
-  return v0
-b2:
-  v3 = const.i64 1
-  v4 = sub.i64 v0, v3
-  v5 = call @fib(v4)
-  v6 = sub.i64 v0, v1
-  v7 = call @fib(v6)
-  v8 = add.i64 v5, v7
-  return v8
-}
-func @f(i64) -> i64 {
+    {"recursion", "\n" UPTIER_TEST_FIB R"(func @f(i64) -> i64 {
 b0(v0: i64):
   call_host @started.() ()
   v1 = const.i64 80

@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "tiering/compile/requests.h"
 #include "tiering/compile/system.h"
 #include "tiering/control/wanted_frames.h"
+#include "tiering/events/loss_counts.h"
 #include "tiering/observe/observer.h"
 #include "tiering/serve/in_service.h"
 
@@ -32,19 +32,19 @@ class Owners : private tiering::Relay::Service {
       methods.put(std::make_unique<tiering::Method>(MethodId(i), i + 1, host, MethodInfo()));
       EXPECT_TRUE(code.stubs->ensure(MethodId(i)).ok());
     }
-    relay.emplace(tiering::Relay::Parts{.options = options,
-                                        .live = live,
-                                        .state_mutex = mutex,
-                                        .stress = stress,
-                                        .methods = methods,
-                                        .observer = observer,
-                                        .reclaimer = reclaimer,
-                                        .space = *code.space,
-                                        .stubs = *code.stubs,
-                                        .poll_words = poll_words,
-                                        .helpers = helpers,
-                                        .service = *this,
-                                        .in_service = in_service});
+    events.listen(loss_counts, tiering::LossCounts::kHears);
+    relay = std::make_unique<tiering::Relay>(tiering::Relay::Parts{.options = options,
+                                                                   .live = live,
+                                                                   .state_mutex = mutex,
+                                                                   .stress = stress,
+                                                                   .methods = methods,
+                                                                   .observer = observer,
+                                                                   .reclaimer = reclaimer,
+                                                                   .space = *code.space,
+                                                                   .poll_words = poll_words,
+                                                                   .service = *this,
+                                                                   .in_service = in_service,
+                                                                   .events = events});
   }
 
   static Options alone(Options o) {
@@ -87,7 +87,7 @@ class Owners : private tiering::Relay::Service {
   }
   std::vector<std::string> logged() const {
     std::vector<std::string> actions;
-    for (const DecisionRecord& d : observer.decisions()) actions.push_back(d.action);
+    for (const DecisionRecord& d : observer.decisions.records()) actions.push_back(d.action);
     return actions;
   }
 
@@ -105,16 +105,18 @@ class Owners : private tiering::Relay::Service {
   tiering::Threads threads{16};
   sampler::Schedule schedule = sampler::Schedule::make(sampler::GapKind::kRandom, 16, 32);
   sampler::FastSampling fast{this, kMethods, schedule};
-  tiering::Observer observer{options, live, schedule.ladder, nullptr, nullptr};
+  tiering::Events events;
+  tiering::LossCounts loss_counts;
+  const LossReport& losses = loss_counts.counts();
+  tiering::Observer observer{options, live, schedule.ladder, nullptr, nullptr, events};
   tiering::SavedProfile saved{options, live, methods, observer};
-  tiering::Reclaimer reclaimer;
+  tiering::Reclaimer reclaimer{events};
   tiering::GoneHosts hosts{mutex, methods, places, reclaimer};
-  tiering::Requests requests{8, methods};
+  tiering::Requests requests{8, methods, events};
   tiering::MachineRates machine{options, live, methods};
   tiering::System system{live, requests, *code.space, machine};
   tiering::WantedFrames frames;
-  LossReport losses;
-  std::optional<tiering::Relay> relay;
+  std::unique_ptr<tiering::Relay> relay;
   tiering::InService in_service{{.options = options,
                                  .policy = policy,
                                  .always_instrumented = options.interval == 1,
@@ -128,7 +130,7 @@ class Owners : private tiering::Relay::Service {
                                  .fast = fast,
                                  .stubs = *code.stubs,
                                  .relay = relay,
-                                 .losses = losses}};
+                                 .events = events}};
 
  private:
   void begin_look(tiering::Places::Look& look) override { places.begin_look(look); }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/ir/semantics.h"
 #include "tests/support/random.h"
 

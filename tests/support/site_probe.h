@@ -9,6 +9,7 @@
 
 #include "jit/frontend/select_probes.h"
 #include "jit/probes/plan_sites.h"
+#include "jit/x64/code_buffer.h"
 #include "sampler/log_ring.h"
 #include "sampler/loop_timer.h"
 #include "tests/support/baseline_module.h"

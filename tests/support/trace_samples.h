@@ -253,6 +253,7 @@ class Generator {
       const MethodKey key{function % 2, function};
       MethodProfile m = method(key, shape.schema(0x100 + version));
       m.time = 1 + below(4);
+      m.behind = version != 0;
       result.methods.emplace(key, std::move(m));
     }
     result.inlined = inlined(result);

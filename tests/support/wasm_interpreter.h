@@ -10,7 +10,7 @@
 #include <deque>
 #include <memory>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/interpret.h"
 #include "jit/frontend/verify.h"
 #include "sampler/context.h"

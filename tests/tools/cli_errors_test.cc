@@ -7,7 +7,7 @@
 #include "tests/support/program_runs.h"
 #include "tests/support/tool_dir.h"
 
-namespace uptier::test {
+namespace uptier::test::cli_errors_test {
 namespace {
 
 size_t times(const std::string& text, const std::string& part) {
@@ -109,4 +109,4 @@ TEST_F(CliErrors, profile_that_is_missing_is_1_everywhere) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::cli_errors_test

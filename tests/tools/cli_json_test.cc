@@ -10,7 +10,7 @@
 #include "tools/nearest.h"
 #include "tools/shortened.h"
 
-namespace uptier::test {
+namespace uptier::test::cli_json_test {
 namespace {
 
 using nlohmann::json;
@@ -63,6 +63,20 @@ TEST_F(CliJson, profile_verbs_tell_programs_what_they_tell_people) {
   EXPECT_EQ(j["overlap"], 1.0);
 }
 
+// What one side was never asked for is no overlap of 0.
+TEST_F(CliJson, kinds_that_one_side_has_not_observed_are_said_to_be_so) {
+  run("mix", "a.upf", "-O loops=on");
+  run("mix", "b.upf");
+  for (const std::string files : {"a.upf b.upf", "b.upf a.upf"}) {
+    const json j = of("profile overlap " + files + " --json");
+    EXPECT_TRUE(j["kinds"]["loop"].is_null()) << j;
+    EXPECT_TRUE(j["kinds"]["block"].is_object());
+    const std::string side = files.starts_with("a") ? "second" : "first";
+    const RunResult r = tool("profile overlap " + files);
+    EXPECT_NE(r.out.find("  loop         not observed in the " + side + "\n"), r.out.npos) << r.out;
+  }
+}
+
 TEST_F(CliJson, damage_is_in_the_json_as_well) {
   write_text("x.upf", "no profile");
   write_text("x.trace", "no trace");
@@ -98,7 +112,7 @@ TEST_F(CliJson, replay_says_what_differs_and_what_is_no_report) {
   write_text("x.json", "{\"decisions\": [{}]}");
   RunResult r = tool("replay x.json");
   EXPECT_EQ(r.code, 3);
-  EXPECT_NE(r.err.find("no report"), r.err.npos) << r.err;
+  EXPECT_NE(r.err.find("not a report"), r.err.npos) << r.err;
   EXPECT_EQ(r.err.find("json.exception"), r.err.npos) << r.err;
   write_text("x.json", "{\"decisions\": [");
   r = tool("replay x.json");
@@ -107,7 +121,7 @@ TEST_F(CliJson, replay_says_what_differs_and_what_is_no_report) {
 }
 
 TEST_F(CliJson, what_was_probably_meant_is_named) {
-  refuses("", "a command is missing; there are run");
+  refuses("", "a command is missing; the commands are run");
   refuses("profil show x", "did you mean profile?");
   refuses("profile shwo x", "did you mean show?");
   refuses("run -O intervall=3 x.wasm", "did you mean interval?");
@@ -132,4 +146,4 @@ TEST(Shortened, marks_what_was_cut_and_keeps_characters_whole) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::cli_json_test

@@ -1,11 +1,12 @@
 // The module that `uptier run` is given: where it comes from, who writes to it meanwhile, and what
 // stands behind it.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "tests/support/tool_dir.h"
 #include "tests/support/wasm_world.h"
 
-namespace uptier::test {
+namespace uptier::test::cli_module_test {
 namespace {
 
 using wasm::test::assemble;
@@ -83,7 +84,7 @@ TEST_F(CliModule, option_behind_it_is_the_programs_and_told_of_where_that_is_a_s
   }
   const RunResult number = tool("run --invoke f deaf.wasm --report");
   EXPECT_EQ(number.code, 2);
-  EXPECT_NE(number.err.find("in front of the module: uptier run [OPTIONS]"), std::string::npos);
+  EXPECT_NE(number.err.find("before the module: uptier run [OPTIONS]"), std::string::npos);
   // Who reads its arguments may mean anything by them.
   write_module("hears.wasm", R"((module
     (import "wasi_snapshot_preview1" "args_get" (func (param i32 i32) (result i32)))
@@ -117,7 +118,22 @@ TEST_F(CliModule, without_its_names_it_keeps_its_profile) {
   EXPECT_EQ(again.out, first.out);
   EXPECT_NE(again.err.find("saved profile"), std::string::npos) << again.err;
   EXPECT_EQ(again.err.find("recovered"), std::string::npos) << again.err;
+  // Edited as well, so that all places have moved: by code and order.
+  std::string edited = named;
+  edited.replace(edited.find("(func $hot"), 10, "(func nop) (func $hot");
+  edited.insert(edited.find(" (func $main"), " (func nop)");
+  const Bytes more = write_module("edited.wasm", edited.c_str());
+  at = std::find_end(more.begin(), more.end(), word.begin(), word.end());
+  ASSERT_NE(at, more.end());
+  write_text("bare.wasm", std::string(more.begin(), at - 3));
+  EXPECT_EQ(tool("profile match -o q.upf p.upf bare.wasm").out.substr(0, 48),
+            "2 methods kept, 0 matched, 0 dropped; 2 of the m");
+  const nlohmann::json j = nlohmann::json::parse(tool("profile show --json q.upf").out);
+  ASSERT_EQ(j["methods"].size(), 2u);
+  EXPECT_EQ(j["methods"][0]["function_index"], 1);
+  EXPECT_EQ(j["methods"][0]["name"], "hot");
+  EXPECT_EQ(j["methods"][1]["function_index"], 3);
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::cli_module_test

@@ -9,7 +9,7 @@
 #include "tests/support/program_runs.h"
 #include "tests/support/wasm_world.h"
 
-namespace uptier::test {
+namespace uptier::test::cli_stop_test {
 namespace {
 
 class CliStop : public testing::Test {
@@ -108,4 +108,4 @@ TEST_F(CliStop, memory_grows_to_the_limit_and_no_further) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::cli_stop_test

@@ -9,7 +9,7 @@
 #include "tests/support/program_runs.h"
 #include "tests/support/tool_dir.h"
 
-namespace uptier::test {
+namespace uptier::test::cli_streams_test {
 namespace {
 
 using CliStreams = ToolDir;
@@ -141,4 +141,4 @@ TEST_F(CliStreams, functions_of_ir_have_the_same_files) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::cli_streams_test

@@ -11,7 +11,7 @@
 #include "tests/support/wasm_world.h"
 #include "uptier/profile.h"
 
-namespace uptier::test {
+namespace uptier::test::cli_test {
 namespace {
 
 // Files of one test, removed at its end.
@@ -116,7 +116,7 @@ TEST_F(Cli, library_starts_itself_before_its_functions_are_called) {
   EXPECT_EQ(run_tool("run --invoke leave " + module).code, 5) << "an exit is no trap";
   RunResult command = run_tool("run " + module);
   EXPECT_EQ(command.code, 125);
-  EXPECT_NE(command.err.find("no command"), std::string::npos) << command.err;
+  EXPECT_NE(command.err.find("not a command"), std::string::npos) << command.err;
 }
 
 TEST_F(Cli, trap_says_what_and_where_and_exits_134) {
@@ -311,4 +311,4 @@ TEST_F(Cli, compile_takes_functions_of_modules_and_their_profiles) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::cli_test

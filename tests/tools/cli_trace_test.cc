@@ -9,7 +9,7 @@
 #include "tests/support/program_runs.h"
 #include "tests/support/tool_dir.h"
 
-namespace uptier::test {
+namespace uptier::test::cli_trace_test {
 namespace {
 
 constexpr size_t kEndMarker = 48;  // the bytes of a trace's last record
@@ -50,7 +50,7 @@ TEST_F(CliTrace, cut_trace_is_read_up_to_its_end_with_a_warning) {
     write_text("cut", whole.substr(0, size));
     const RunResult r = tool("trace profile cut");
     EXPECT_EQ(r.code, 0) << size << r.err;
-    EXPECT_EQ(r.err, "uptier: cut: the trace ends early; what precedes is in the profile\n");
+    EXPECT_EQ(r.err, "uptier: cut: the trace ends early; the profile has the part before\n");
   }
 }
 
@@ -126,4 +126,4 @@ TEST_F(CliTrace, damage_in_the_middle_costs_what_is_damaged) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::cli_trace_test

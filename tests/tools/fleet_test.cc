@@ -10,7 +10,7 @@
 #include "tests/support/tool_dir.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier {
+namespace uptier::fleet_test {
 namespace {
 
 using test::RunResult;
@@ -309,4 +309,4 @@ TEST_F(Fleet, clickhouse_keeps_caps_and_quorums) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::fleet_test

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-namespace uptier::tools {
+namespace uptier::tools::input_file_test {
 namespace {
 
 constexpr size_t kLarge = 8 << 20;
@@ -83,4 +83,4 @@ TEST_F(InputFileTest, a_file_is_told_from_one_that_has_its_name_later) {
 }
 
 }  // namespace
-}  // namespace uptier::tools
+}  // namespace uptier::tools::input_file_test

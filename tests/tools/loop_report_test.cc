@@ -11,7 +11,7 @@
 #include "tests/support/runtime_host.h"
 #include "tools/loop_table.h"
 
-namespace uptier::test {
+namespace uptier::test::loop_report_test {
 namespace {
 
 using nlohmann::json;
@@ -346,4 +346,4 @@ TEST(Loops, the_command_has_three_forms_and_can_be_told_otherwise) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::loop_report_test

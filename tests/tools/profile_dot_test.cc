@@ -4,7 +4,7 @@
 #include "tests/support/tool_dir.h"
 #include "tools/dot.h"
 
-namespace uptier {
+namespace uptier::profile_dot_test {
 namespace {
 
 class DotTool : public test::ToolDir {
@@ -66,7 +66,7 @@ TEST_F(DotTool, blocks_and_calls_have_their_counts) {
   EXPECT_NE(alone.err.find("--module"), std::string::npos);
   const test::RunResult other =
       tool("profile dot p.upf --method move_all --module " + test::wasm_path("mix"));
-  EXPECT_NE(other.err.find("has no such method of this code"), std::string::npos) << other.err;
+  EXPECT_NE(other.err.find("has no such method with this code"), std::string::npos) << other.err;
   EXPECT_EQ(tool("profile dot p.upf --method nobody").code, 1);
   if (!installed("dot")) std::puts("SKIPPED: graphviz is not installed, pictures were not drawn");
 }
@@ -124,4 +124,4 @@ TEST(Dot, names_are_quoted) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::profile_dot_test

@@ -8,7 +8,7 @@
 #include "profile/data/schema.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier::tools {
+namespace uptier::tools::profile_json_test {
 namespace {
 
 using nlohmann::json;
@@ -32,7 +32,7 @@ TEST(ProfileJson, method_has_every_field) {
   method.erase("sites");
   EXPECT_EQ(method, json::parse(R"({"module_key": 4660, "function_index": 0, "name": "main",
     "calls": 40, "sampled_calls": 16, "iterations": 180, "bursts": 18,
-    "weight_squares": 289, "interval": null, "time": null, "cfg_hash": 52428})"));
+    "weight_squares": 289, "interval": null, "time": null, "behind": false, "cfg_hash": 52428})"));
 }
 
 TEST(ProfileJson, counts_come_raw_and_estimated_with_their_interval) {
@@ -160,6 +160,7 @@ Rebuilt rebuild(const json& j) {
   m.weight_squares = j.at("weight_squares").get<uint64_t>();
   m.interval = j.at("interval").is_null() ? 0 : j.at("interval").get<uint64_t>();
   m.time = j.at("time").is_null() ? 0 : j.at("time").get<uint64_t>();
+  m.behind = j.at("behind").get<bool>();
   m.schema.cfg_hash = j.at("cfg_hash").get<uint64_t>();
   for (const json& site : j.at("sites")) {
     const SlotKind kind = kind_of(site.at("kind").get<std::string>());
@@ -315,4 +316,4 @@ TEST(ProfileJson, any_profile_is_valid_json_and_malformed_methods_are_left_out) 
 }
 
 }  // namespace
-}  // namespace uptier::tools
+}  // namespace uptier::tools::profile_json_test

@@ -9,7 +9,7 @@
 #include "tests/support/trace_samples.h"
 #include "uptier/profile_query.h"
 
-namespace uptier {
+namespace uptier::profile_merge_tool_test {
 namespace {
 
 using profile::Bytes;
@@ -112,7 +112,7 @@ TEST_F(MergeInputs, tables_of_other_tools_come_through_merges_and_saves) {
   write_bytes("db", database(4));
   EXPECT_EQ(merged("p.upf db").foreign.instruments.begin()->payload[0], std::byte{21});
   const test::RunResult r = tool("profile merge --quorum 1 -o sum p.upf");
-  EXPECT_NE(r.err.find("what other tools have left"), std::string::npos) << r.err;
+  EXPECT_NE(r.err.find("data of other tools was left out"), std::string::npos) << r.err;
   EXPECT_TRUE(read("sum").foreign.empty());
   EXPECT_NE(tool("profile show p.upf").out.find("others    1 instruments, 0 user data"),
             std::string::npos);
@@ -201,4 +201,4 @@ TEST_F(MergeInputs, of_several_files_that_are_no_profiles_the_first_is_named) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::profile_merge_tool_test

@@ -6,7 +6,7 @@
 #include "test_paths.h"
 #include "tests/support/tool_dir.h"
 
-namespace uptier {
+namespace uptier::profile_promote_test {
 namespace {
 
 class Promote : public test::ToolDir {
@@ -52,7 +52,7 @@ TEST_F(Promote, generations_are_kept_and_rolled_back) {
   EXPECT_EQ(first("cur.upf"), 1005u);
   const test::RunResult back = promote("--roll-back");
   EXPECT_EQ(back.code, 0) << back.err;
-  EXPECT_NE(back.out.find("cur.upf is what was cur.upf.1"), std::string::npos) << back.out;
+  EXPECT_NE(back.out.find("cur.upf is the former cur.upf.1"), std::string::npos) << back.out;
   EXPECT_EQ(first("cur.upf"), 1004u);
   EXPECT_EQ(first("cur.upf.1"), 1003u);
   EXPECT_EQ(first("cur.upf.2"), 1002u);
@@ -79,7 +79,7 @@ TEST_F(Promote, each_gate_says_what_it_wanted) {
     const test::RunResult r = promote(words);
     EXPECT_EQ(r.code, 1);
     EXPECT_NE(r.out.find(message), std::string::npos) << r.out;
-    EXPECT_NE(r.out.find("cur.upf stays as it is"), std::string::npos) << r.out;
+    EXPECT_NE(r.out.find("cur.upf is not changed"), std::string::npos) << r.out;
     EXPECT_EQ(test::slurp(path("cur.upf")), before);
     EXPECT_FALSE(is_there("cur.upf.1"));
   };
@@ -169,4 +169,4 @@ TEST_F(Promote, readers_never_miss_the_profile) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::profile_promote_test

@@ -2,7 +2,7 @@
 #include "test_paths.h"
 #include "tests/support/tool_dir.h"
 
-namespace uptier {
+namespace uptier::profile_verbs_test {
 namespace {
 
 using test::RunResult;
@@ -63,7 +63,7 @@ TEST_F(ProfileVerbs, stdout_is_a_file_where_one_is_wanted) {
   EXPECT_EQ(read("i.upf").profile, read("p.upf").profile);
   EXPECT_FALSE(std::filesystem::exists(path("-")));
   for (const char* words : {"profile top p.upf -o -", "profile diff p.upf p.upf -o -"}) {
-    refuses(2, words, "-o wants a file");
+    refuses(2, words, "-o needs a file");
   }
   refuses(2, "profile promote p.upf --to -", "--to wants a file");
 }
@@ -87,7 +87,7 @@ TEST_F(ProfileVerbs, what_stdout_does_not_take_is_a_failure) {
 TEST_F(ProfileVerbs, wrong_words_are_named) {
   refuses(2, "profile nope", "nope: no such command; there are show, merge");
   refuses(2, "nope", "nope: no such command; there are run");
-  refuses(2, "profile", "a command is missing; there are show, merge");
+  refuses(2, "profile", "a command is missing; the commands are show, merge");
   refuses(2, "profile top p.upf -n -1", "-1");
   refuses(2, "profile merge --half-life -1 -o m.upf p.upf", "half-life");
   refuses(2, "profile show p.upf --log --calls", "");
@@ -107,4 +107,4 @@ TEST_F(ProfileVerbs, wrong_words_are_named) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::profile_verbs_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/program_runs.h"
 
-namespace uptier::test {
+namespace uptier::test::program_matrix_test {
 namespace {
 
 struct Mode {
@@ -93,4 +93,4 @@ INSTANTIATE_TEST_SUITE_P(Examples, ProgramMatrix,
                          name_of);
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::program_matrix_test

@@ -7,7 +7,7 @@
 #include "test_paths.h"
 #include "tests/support/program_runs.h"
 
-namespace uptier::test {
+namespace uptier::test::replay_tool_test {
 namespace {
 
 class ReplayTool : public testing::Test {
@@ -38,7 +38,7 @@ TEST_F(ReplayTool, with_its_options_a_run_decides_the_same) {
   std::string path = report("");
   RunResult r = replay(path);
   EXPECT_EQ(r.code, 0) << r.out << r.err;
-  EXPECT_NE(r.out.find(" decisions as they were made, 0 otherwise; "), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find(" decisions are the same, 0 differ; "), std::string::npos) << r.out;
   EXPECT_FALSE(r.out.starts_with("0 ")) << r.out;
 }
 
@@ -64,8 +64,7 @@ TEST_F(ReplayTool, settings_that_changed_count_from_there_on) {
   const std::string later = record(3, "keep", "200 exits, the limit is 500 after 0 retries", exits);
   RunResult r = replay(file("a.json", head + made + "," + set + "," + later + "]}"));
   EXPECT_EQ(r.code, 0) << r.out << r.err;
-  EXPECT_EQ(r.out,
-            "2 decisions as they were made, 0 otherwise; 1 records of what was noticed or set\n");
+  EXPECT_EQ(r.out, "2 decisions are the same, 0 differ; 1 records are events or settings\n");
   EXPECT_EQ(replay(file("b.json", head + set + "," + made + "]}")).code, 1);
 }
 
@@ -75,8 +74,8 @@ TEST_F(ReplayTool, what_is_no_report_is_refused) {
     const char* says;
   };
   for (const Bad& bad :
-       {Bad{"", "no JSON, from byte"}, Bad{"{}", "decisions"}, Bad{"[1]", "but no report"},
-        Bad{R"({"decisions":[{"sequence":"x"}]})", "but no report"},
+       {Bad{"", "not JSON, from byte"}, Bad{"{}", "decisions"}, Bad{"[1]", "but not a report"},
+        Bad{R"({"decisions":[{"sequence":"x"}]})", "but not a report"},
         Bad{R"({"decisions":[{"sequence":7,"method_name":"f","action":"keep",)"
             R"("reason":"","priority":0,"inputs":"exits=1 frames=2"}]})",
             "decision 7: inputs: frames: there is no such field"}}) {
@@ -89,4 +88,4 @@ TEST_F(ReplayTool, what_is_no_report_is_refused) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::replay_tool_test

@@ -7,7 +7,7 @@
 #include "tests/support/report_samples.h"
 #include "tools/report_json.h"
 
-namespace uptier::tools {
+namespace uptier::tools::report_json_test {
 namespace {
 
 using nlohmann::json;
@@ -173,4 +173,4 @@ TEST(ReportJson, extreme_numbers_and_names_of_any_bytes_are_still_json) {
 }
 
 }  // namespace
-}  // namespace uptier::tools
+}  // namespace uptier::tools::report_json_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/program_runs.h"
 
-namespace uptier::tools {
+namespace uptier::tools::report_page_test {
 namespace {
 
 using nlohmann::json;
@@ -188,4 +188,4 @@ TEST(ReportPage, tool_writes_it_with_the_module_and_another_profile) {
 }
 
 }  // namespace
-}  // namespace uptier::tools
+}  // namespace uptier::tools::report_page_test

@@ -5,7 +5,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/report_samples.h"
 
-namespace uptier {
+namespace uptier::report_text_test {
 namespace {
 
 using test::sample_report;
@@ -68,7 +68,7 @@ TEST(ReportText, each_loss_is_named_and_none_is_said) {
       {&LossReport::traps_lost, "traps that nobody took 9"},
       {&LossReport::trace_events_lost, "trace events lost 9"},
       {&LossReport::log_records, "log records overwritten 9"},
-      {&LossReport::code_names_lost, "bodies that perf was not told of 9"},
+      {&LossReport::code_names_lost, "bodies without a name for perf 9"},
       {&LossReport::loops_full, "loops too deep to time 9"},
       {&LossReport::loops_stale, "loops whose end was not seen 9"},
       {&LossReport::loops_spoiled, "loops spoiled by recursion 9"}};
@@ -115,4 +115,4 @@ TEST(ReportText, like_versions_are_counted) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::report_text_test

@@ -13,7 +13,7 @@
 #include "tests/support/program_runs.h"
 #include "uptier/profile_file.h"
 
-namespace uptier {
+namespace uptier::save_on_signal_test {
 namespace {
 
 // Runs the tool with its output thrown away.
@@ -71,4 +71,4 @@ INSTANTIATE_TEST_SUITE_P(Both, SaveOnSignal, ::testing::Values(SIGINT, SIGTERM),
                          [](const auto& i) { return i.param == SIGINT ? "SIGINT" : "SIGTERM"; });
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::save_on_signal_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/tool_dir.h"
 
-namespace uptier::test {
+namespace uptier::test::tool_build_test {
 namespace {
 
 class ToolBuild : public ToolDir {
@@ -83,4 +83,4 @@ TEST_F(ToolBuild, runs_in_little_address_space_or_says_what_it_has_not_got) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::tool_build_test

@@ -9,7 +9,7 @@
 #include "sampler/gap.h"
 #include "tools/values.h"
 
-namespace uptier::tools {
+namespace uptier::tools::tools_values_test {
 namespace {
 
 constexpr Type kTypes[] = {Type::kI32, Type::kI64, Type::kF32, Type::kF64, Type::kRef};
@@ -130,4 +130,4 @@ TEST(Values, what_is_printed_is_parsed_back_to_the_bit) {
 }
 
 }  // namespace
-}  // namespace uptier::tools
+}  // namespace uptier::tools::tools_values_test

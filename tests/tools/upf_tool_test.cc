@@ -11,7 +11,7 @@
 #include "tests/support/program_runs.h"
 #include "uptier/profile_file.h"
 
-namespace uptier {
+namespace uptier::upf_tool_test {
 namespace {
 
 using test::run_command;
@@ -84,6 +84,31 @@ TEST_F(UpfTool, a_hot_method_of_one_block_is_optimized_at_its_first_call) {
   EXPECT_EQ(tiers.front(), "optimized");
 }
 
+// Of code that counts nothing estimates are too low, and who reads them later is told so.
+TEST_F(UpfTool, what_ran_in_code_that_counts_nothing_is_marked) {
+  run("objects", "auto.upf", "--policy=always -O workers=0");
+  run("objects", "all.upf", "--policy=never");
+  const auto marked = [&](const std::string& file) {
+    const RunResult r = run_command(UPTIER_TOOL " profile show --json " + path(file));
+    const nlohmann::json shown = nlohmann::json::parse(r.out);
+    size_t n = 0;
+    for (const auto& m : shown["methods"]) n += m["behind"].get<bool>() ? 1 : 0;
+    return n;
+  };
+  EXPECT_GT(marked("auto.upf"), 0u);
+  EXPECT_EQ(marked("all.upf"), 0u);
+  for (const std::string words : {"show auto.upf", "top auto.upf", "diff auto.upf all.upf"}) {
+    const RunResult r = run_command("cd " + dir_ + "; " UPTIER_TOOL " profile " + words);
+    EXPECT_NE(r.out.find("  behind\n"), std::string::npos) << r.out;
+    EXPECT_NE(r.out.find("behind: ran in optimized code, which does not count"), std::string::npos);
+  }
+  const RunResult r = run_command(UPTIER_TOOL " profile show " + path("all.upf"));
+  EXPECT_EQ(r.out.find("behind"), std::string::npos) << r.out;
+  // A sum is behind if a part is.
+  run_command("cd " + dir_ + "; " UPTIER_TOOL " profile merge -o sum.upf all.upf auto.upf");
+  EXPECT_EQ(marked("sum.upf"), marked("auto.upf"));
+}
+
 TEST_F(UpfTool, environment_is_enough) {
   const std::string command =
       "UPTIER_PROFILE=" + path("p.upf") + " " UPTIER_TOOL " run " + test::wasm_path("mix");
@@ -126,10 +151,13 @@ TEST_F(UpfTool, profile_of_other_code_is_dropped_with_a_message) {
   const RunResult r =
       run_tool("run --report --profile " + path("p.upf") + " " + test::wasm_path("objects"));
   EXPECT_EQ(r.out, test::expected_output("objects"));
-  EXPECT_NE(r.err.find("1 methods have other code than when they were profiled: dropped"),
-            std::string::npos)
+  EXPECT_NE(
+      r.err.find(
+          "1 methods have other code than when they were profiled: their profiles were dropped"),
+      std::string::npos)
       << r.err;
-  EXPECT_NE(r.err.find("the saved profile is of other code: its hash is 0x"), std::string::npos);
+  EXPECT_NE(r.err.find("the saved profile belongs to other code: its hash is 0x"),
+            std::string::npos);
   EXPECT_NE(r.err.find("1 stale"), std::string::npos);
   // What is written back has the code's own profile again.
   EXPECT_EQ(run("objects", "p.upf")["saved"]["stale"], 0);
@@ -363,4 +391,4 @@ TEST_F(UpfTool, show_diff_top_and_check_speak) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::upf_tool_test

@@ -12,7 +12,7 @@
 #include "tracing/dispatcher/events.h"
 #include "tracing/dispatcher/kinds.h"
 
-namespace uptier::tracing {
+namespace uptier::tracing::tracing_streams_test {
 namespace {
 
 uptier_trace_payload payload(const char* name, const char* file = nullptr, uint32_t line = 0,
@@ -95,6 +95,25 @@ TEST(TracingStreams, pairs_are_whole_whenever_a_tool_comes) {
   EXPECT_EQ(late.count(kTaskBegin), 1u);
   ASSERT_EQ(late.count(kTaskEnd), 1u);
   EXPECT_EQ(late.records.back().instance, second);
+}
+
+TEST(TracingStreams, what_is_told_later_has_its_own_time_and_thread) {
+  auto owned = std::make_unique<Streams>();  // too large for a stack
+  Streams& streams = *owned;
+  Stream* s = streams.stream("s", 1, 0);
+  Seen a;
+  ASSERT_TRUE(streams.subscribe(*s, UPTIER_TRACE_TASK, Seen::tell, &a));
+  ASSERT_TRUE(streams.subscribe(*s, UPTIER_TRACE_SIGNAL, Seen::tell, &a));
+  const uint64_t i =
+      streams.begin(*s, UPTIER_TRACE_TASK, nullptr, nullptr, nullptr, {.at_ns = 5, .thread = 7});
+  streams.end(*s, UPTIER_TRACE_TASK, nullptr, nullptr, i, nullptr, {.at_ns = 6, .thread = 8});
+  streams.notify(*s, kSignal, nullptr, nullptr, nullptr);
+  ASSERT_EQ(a.records.size(), 3u);
+  EXPECT_EQ(a.records[0].at_ns, 5u);
+  EXPECT_EQ(a.records[0].thread, 7u);
+  EXPECT_EQ(a.records[1].at_ns, 6u);
+  EXPECT_EQ(a.records[1].thread, 8u);
+  EXPECT_EQ(a.records[2].at_ns, 0u) << "now";
 }
 
 TEST(TracingStreams, a_graph_reaches_each_tool_once_the_late_ones_too) {
@@ -309,4 +328,4 @@ TEST(TracingTables, ids_are_of_contents_and_kinds_of_tools) {
 }
 
 }  // namespace
-}  // namespace uptier::tracing
+}  // namespace uptier::tracing::tracing_streams_test

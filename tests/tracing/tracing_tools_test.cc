@@ -9,7 +9,7 @@
 #include "tests/support/tool_dir.h"
 #include "uptier/trace_scope.h"
 
-namespace uptier::test {
+namespace uptier::test::tracing_tools_test {
 namespace {
 
 const std::string kFolder = UPTIER_TRACING;
@@ -140,4 +140,4 @@ TEST(TracePoints, sleep_without_a_dispatcher_and_build_no_arguments) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::tracing_tools_test

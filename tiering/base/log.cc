@@ -1,5 +1,7 @@
 #include "tiering/base/log.h"
 
+#include <cassert>
+
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -8,6 +10,7 @@
 namespace uptier::tiering {
 
 void Log::say(LogLevel level, std::string_view text) const noexcept {
+  assert(text.data()[text.size()] == 0);
   if (function_ != nullptr) return function_(user_, level, text);
   char begin[] = "uptier: ", end[] = "\n";
   const iovec line[] = {

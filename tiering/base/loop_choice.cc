@@ -6,15 +6,15 @@
 namespace uptier::tiering {
 namespace {
 
-bool parse_number(std::string_view text, uint32_t& out) {
+bool parse_index(std::string_view text, uint32_t& out) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   return error == std::errc() && end == text.data() + text.size();
 }
 
 bool parse_loop(std::string_view text, std::pair<uint32_t, uint32_t>& out) {
   size_t colon = text.find(':');
-  return colon != std::string_view::npos && parse_number(text.substr(0, colon), out.first) &&
-         parse_number(text.substr(colon + 1), out.second);
+  return colon != std::string_view::npos && parse_index(text.substr(0, colon), out.first) &&
+         parse_index(text.substr(colon + 1), out.second);
 }
 
 }  // namespace

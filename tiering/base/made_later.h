@@ -1,12 +1,13 @@
 // MadeLater: a part of an object that most objects of its kind never come to have.
 //
-// Who reads one that has not been made finds what a fresh T says; who writes makes it.
+// A reader of a part that has not been made sees a fresh T; a writer makes the part.
 //
 //   Thread: one writer at a time. What `put` was given may be read without a lock, as made() is an
 //           acquire that pairs with its release; what `own` hands out belongs to its writer.
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <memory>
 #include <utility>
 
@@ -33,6 +34,7 @@ class MadeLater {
   // Puts `it` in the place of the one before, which goes.
   T& put(T it) { return put(std::make_unique<T>(std::move(it))); }
   T& put(std::unique_ptr<T> it) {
+    assert(it != nullptr);
     reset();
     made_.store(it.get(), std::memory_order_release);
     return *it.release();

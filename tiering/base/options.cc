@@ -64,7 +64,7 @@ bool parse(std::string_view text, E& out) {
   }
   return false;
 }
-// "64M" of what is counted in bytes: of 1,024 each.
+// Suffixes of sizes in bytes, such as "64M": powers of 1,024.
 constexpr std::string_view kSizes = "KMG";
 
 bool is_bytes(std::string_view unit) { return unit.starts_with("bytes"); }
@@ -109,7 +109,7 @@ std::string print_bytes(uint64_t v) {
   return std::to_string(v) + (size == 0 ? "" : std::string(1, kSizes[size - 1]));
 }
 
-// What a person reads of a field with this unit.
+// Returns the text that people read for a field with this unit.
 template <typename T>
 std::string shown(T v, std::string_view unit) {
   if constexpr (std::is_same_v<T, uint64_t>) {
@@ -277,16 +277,20 @@ std::string Options::table() const try {
                 shown(field, unit).c_str(), unit, reason, "", "",                                 \
                 range(field, low, high, unit).c_str(), environment_name(#field).c_str() + 7);     \
   text += line;
-  UPTIER_OPTIONS(X)
-#undef X
-  text += text_row("stress", stress, "off", "plan",
-                   "forces transitions and failures for tests: kind=form[,kind=form]");
-  text += text_row("opt_range", opt_range, "all", "hash..hash",
-                   "only methods whose hash lies in here are optimized; to find a wrong one");
-  text += text_row("time_loops", time_loops, "all", "function:loop[,..]",
-                   "loops that are timed; the others are counted, so they disturb these less");
+  text += "-- options for embedders\n";
+  UPTIER_EMBEDDER_OPTIONS(X)
   text += text_row("profile", profile, "none", "file",
                    "profile read at the start and written at the end; %p %h %t %c in its name");
+  text += "-- options for research\n";
+  UPTIER_RESEARCH_OPTIONS(X)
+#undef X
+  text += text_row("stress", stress, "off", "plan",
+                   "force transitions and failures for tests: kind=form[,kind=form]");
+  text += text_row("opt_range", opt_range, "all", "hash..hash",
+                   "optimize only methods whose hash lies in this range; to find a faulty one");
+  text +=
+      text_row("time_loops", time_loops, "all", "function:loop[,..]",
+               "time only these loops; the others are counted, so that they disturb these less");
   return text;
 } catch (const std::exception&) { return {}; }
 

@@ -1,5 +1,6 @@
 #include "tiering/base/stress.h"
 
+#include <cassert>
 #include <charconv>
 
 #include "sampler/gap.h"
@@ -27,7 +28,7 @@ bool parse_number(std::string_view text, T& out) {
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-// Whether points of a kind have places, so that each can be met once.
+// Returns whether points of a kind have places, so that each can be met once.
 bool has_places(StressKind k) {
   return k == StressKind::kOsr || k == StressKind::kCopy || k == StressKind::kGuard ||
          k == StressKind::kOsrOut;
@@ -59,6 +60,7 @@ bool parse_form(std::string_view text, StressKind kind, StressForm& f) {
 }  // namespace
 
 bool StressForm::forces(uint64_t point) const noexcept {
+  assert(point != 0);  // they are counted from 1
   switch (mode) {
     case Mode::kOff: return false;
     case Mode::kAll:
@@ -96,6 +98,7 @@ Result<StressPlan> StressPlan::parse(std::string_view text) {
 }
 
 bool MetPlaces::meet(uint64_t place) noexcept {
+  assert(place != 0);
   uint64_t at = place;
   for (size_t tries = 0; tries < 64; ++tries) {
     std::atomic<uint64_t>& word = words_[sampler::next_random(at) % kWords];

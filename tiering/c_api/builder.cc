@@ -1,40 +1,11 @@
 // The builder handle of the C API: its checks, blocks, variables and constants.
 #include "tiering/c_api/builder.h"
 
-#include "jit/frontend/op_call.h"
-
 #include <algorithm>
+#include <cassert>
 
+#include "jit/frontend/op_call.h"
 #include "profile/base/wall.h"
-
-namespace uptier::tiering {
-
-// What the callback throws ends the process, memory that it is refused included: it must not unwind
-// through the compiler, and C may not catch it.
-uptier_status CMethod::call_build(MethodId m, uptier_builder& b, uptier_error& said) noexcept {
-  return build_(user_, to_c<uptier_method>(m), &b, &said);
-}
-
-// Asks the C host for the body.
-Status CMethod::build(MethodId m, FunctionBuilder& b) noexcept try {
-  if (build_ == nullptr) {
-    return Error{ErrorCode::kUnsupported, name_ + ": the host has no build function"};
-  }
-  uptier_builder builder(runtime_, b);
-  uptier_error said{UPTIER_OK, ""};
-  uptier_status s = call_build(m, builder, said);
-  said.message[UPTIER_MESSAGE_SIZE - 1] = 0;
-  if (!builder.error) {
-    return Error{builder.error.error().code, name_ + ": " + builder.error.error().message};
-  }
-  if (s == UPTIER_OK) return {};
-  bool known = s >= UPTIER_INVALID_ARGUMENT && s <= UPTIER_NOT_FOUND;
-  std::string why = said.message[0] != 0 ? said.message : uptier_status_name(s);
-  return Error{known ? static_cast<ErrorCode>(s - 1) : ErrorCode::kInvalidInput,
-               name_ + ": the host's build failed: " + why};
-} catch (const std::exception&) { return out_of_memory("build"); }
-
-}  // namespace uptier::tiering
 
 using namespace uptier;
 using namespace uptier::tiering;
@@ -66,6 +37,7 @@ bool uptier_builder::enter_inst(uptier_builder* b, const char* what) {
 }
 
 bool uptier_builder::refuse(std::string_view why) {
+  assert(what != nullptr);  // enter() has named the call
   error = Error{ErrorCode::kInvalidArgument, std::string(what) + ": " + std::string(why)};
   return false;
 }
@@ -107,6 +79,7 @@ bool uptier_builder::is_type(uptier_type t) {
 
 bool uptier_builder::is_op(uptier_opcode op, std::initializer_list<Shape> shapes) {
   if (op >= UPTIER_OPCODE_COUNT) return refuse("there is no operation " + std::to_string(op));
+  assert(shapes.size() != 0);
   const OpcodeInfo& row = info(static_cast<Opcode>(op));
   if (std::find(shapes.begin(), shapes.end(), row.shape) != shapes.end()) return true;
   std::string cure = ", which only the library makes";
@@ -131,6 +104,7 @@ bool uptier_builder::address(const uptier_address& at, uint32_t allowed, Address
   if (!has(at.base) || (at.index.id != 0 && !has(at.index))) return false;
   allowed |= UPTIER_MEM_ALIAS_CLASS(kAliasClasses - 1);
   if ((at.flags & ~allowed) != 0) return refuse("a flag that the operation does not have");
+  assert(from_c<Value>(at.base).valid());
   out = {from_c<Value>(at.base), from_c<Value>(at.index), at.offset,
          static_cast<uint8_t>(at.flags)};
   return true;
@@ -144,10 +118,6 @@ uptier_value uptier_builder::made(Value v) {
 namespace {
 
 using B = uptier_builder;
-
-uptier_status status_of(const uptier_builder* b) {
-  return b != nullptr ? b->status() : UPTIER_INVALID_ARGUMENT;
-}
 
 uptier_value constant_of(uptier_builder* b, const char* what, Type t, uint64_t bits) {
   if (!B::enter_inst(b, what)) return {};

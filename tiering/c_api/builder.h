@@ -73,3 +73,8 @@ struct uptier_builder {
   std::vector<uptier::Type> variables;
   std::vector<BlockState> blocks;
 };
+
+// Returns the builder's state; a null builder is an invalid argument.
+inline uptier_status status_of(const uptier_builder* b) {
+  return b != nullptr ? b->status() : UPTIER_INVALID_ARGUMENT;
+}

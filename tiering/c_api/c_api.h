@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -53,6 +54,7 @@ const char* read_struct(const T* from, size_t first, T& to) {
   if (from->size < first) return "its size is too small";
   if (from->size > sizeof(T)) return kNewer;
   to = {};
+  assert(first <= sizeof(T));
   std::memcpy(&to, from, from->size);
   return nullptr;
 }
@@ -62,6 +64,7 @@ const char* write_struct(T& from, size_t first, T* to) {
   static_assert(std::is_trivially_copyable_v<T> && offsetof(T, size) == 0);
   if (to->size < first) return "its size is too small";
   from.size = std::min(to->size, sizeof(T));
+  assert(from.size <= to->size && from.size <= sizeof(T));
   std::memcpy(to, &from, from.size);
   return nullptr;
 }
@@ -178,6 +181,7 @@ struct CLog {
 
   // Options::log of a runtime whose log_user is a CLog.
   static void write(void* log, LogLevel level, std::string_view line) noexcept {
+    assert(log != nullptr && static_cast<const CLog*>(log)->function != nullptr);
     const auto& to = *static_cast<const CLog*>(log);
     to.function(to.user, static_cast<uptier_log_level>(level), line.data(), line.size());
   }

@@ -8,10 +8,6 @@ namespace {
 
 using B = uptier_builder;
 
-uptier_status status_of(const uptier_builder* b) {
-  return b != nullptr ? b->status() : UPTIER_INVALID_ARGUMENT;
-}
-
 bool call_flags(uptier_builder* b, uint32_t flags) {
   if ((flags & ~uint32_t{UPTIER_CALL_MAY_TRAP}) == 0) return true;
   b->refuse("a flag that the operation does not have");

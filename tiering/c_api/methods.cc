@@ -1,11 +1,16 @@
 // Methods of the C API: the table behind their ids, coming, going, and their addresses.
 #include "profile/base/wall.h"
+
+#include <cassert>
+
+#include "tiering/c_api/builder.h"
 #include "tiering/c_api/c_api.h"
 
 namespace uptier::tiering {
 
 uint64_t CMethod::resume(const HostFrame* f) noexcept {
   auto& m = static_cast<CMethod&>(*f->host);
+  assert(m.resume_ != nullptr && m.id == f->method);
   uptier_host_frame frame{to_c<uptier_method>(f->method),
                           f->pc,
                           static_cast<uptier_guard_reason>(f->reason),
@@ -14,6 +19,32 @@ uint64_t CMethod::resume(const HostFrame* f) noexcept {
                           m.user_};
   return m.resume_(&frame);
 }
+
+// What the callback throws ends the process, memory that it is refused included: it must not unwind
+// through the compiler, and C may not catch it.
+uptier_status CMethod::call_build(MethodId m, uptier_builder& b, uptier_error& said) noexcept {
+  assert(build_ != nullptr);
+  return build_(user_, to_c<uptier_method>(m), &b, &said);
+}
+
+// Asks the C host for the body.
+Status CMethod::build(MethodId m, FunctionBuilder& b) noexcept try {
+  if (build_ == nullptr) {
+    return Error{ErrorCode::kUnsupported, name_ + ": the host has no build function"};
+  }
+  uptier_builder builder(runtime_, b);
+  uptier_error said{UPTIER_OK, ""};
+  uptier_status s = call_build(m, builder, said);
+  said.message[UPTIER_MESSAGE_SIZE - 1] = 0;
+  if (!builder.error) {
+    return Error{builder.error.error().code, name_ + ": " + builder.error.error().message};
+  }
+  if (s == UPTIER_OK) return {};
+  bool known = s >= UPTIER_INVALID_ARGUMENT && s <= UPTIER_NOT_FOUND;
+  std::string why = said.message[0] != 0 ? said.message : uptier_status_name(s);
+  return Error{known ? static_cast<ErrorCode>(s - 1) : ErrorCode::kInvalidInput,
+               name_ + ": the host's build failed: " + why};
+} catch (const std::exception&) { return out_of_memory("build"); }
 
 CMethod* CMethodTable::find(uptier_method id) const {
   MethodId m = from_c<MethodId>(id);
@@ -31,12 +62,14 @@ void CMethodTable::add(MethodId id, std::unique_ptr<CMethod>&& m) {
   std::lock_guard lock(mutex_);
   m->id = id;
   uint32_t at = id.index() / kPage;
+  assert(id.valid() && at < owned_pages_.size() && !m->removed);
   if (owned_pages_[at] == nullptr) {
     owned_pages_[at] = std::make_unique<Page>();
     pages_[at].store(owned_pages_[at].get(), std::memory_order_release);  // pairs with find()
   }
   Page& page = *owned_pages_[at];
   Page::Place& place = page.places[id.index() % kPage];
+  assert(place.method == nullptr || place.method.load()->removed);  // the place is free
   place.method.store(m.get(), std::memory_order_release);
   place.number.store(id.number(), std::memory_order_release);
   page.owned[id.index() % kPage] = std::move(m);
@@ -47,11 +80,13 @@ bool CMethodTable::remove(std::span<const uptier_method> ids, std::vector<CMetho
   for (uptier_method id : ids) {
     if (find(id) == nullptr) return false;
   }
+  assert(removed.empty());
   removed.reserve(ids.size());  // from here on nothing is refused
   for (uptier_method id : ids) {
     CMethod* m = find(id);
     if (m == nullptr) continue;  // named twice
     m->removed.store(true, std::memory_order_release);
+    assert(removed.size() < removed.capacity());
     removed.push_back(m);
   }
   return true;

@@ -116,7 +116,8 @@ uptier_status uptier_runtime_query(uptier_runtime* runtime, const char* stage,
   if (entries == nullptr && capacity != 0) return bad_argument(error, "the entries are NULL");
   std::optional<ProfileAnswer> known =
       runtime->runtime->query(stage != nullptr ? stage : kQueryStage, scope_hash, key);
-  if (!known) return fail(error, UPTIER_NOT_FOUND, "nothing is known of " + std::string(key));
+  if (!known)
+    return fail(error, UPTIER_NOT_FOUND, "the profile has no data for " + std::string(key));
   Answer answer{.entries = entries, .capacity = capacity};
   std::visit(answer, known->what);
   answer.totals.methods = known->methods;

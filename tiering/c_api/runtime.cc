@@ -4,6 +4,7 @@
 #include "profile/trace/trace_file.h"
 #include "sampler/context.h"
 #include "tiering/c_api/c_api.h"
+#include "tiering/runtime/backtrace.h"
 #include "tiering/runtime/runtime_impl.h"
 #include "uptier/interrupted.h"
 
@@ -17,9 +18,9 @@ uptier_outcome to_c_outcome(const Outcome& o) {
           to_c<uptier_method>(o.trap.method)};
 }
 
-// Whether the calling thread is attached to the runtime. Costs two loads.
+// Whether the calling thread is attached to the runtime. Costs three loads.
 bool is_attached(const uptier_runtime& r) {
-  return sampler::current_context()->runtime == static_cast<RuntimeImpl*>(r.runtime.get());
+  return static_cast<const RuntimeImpl&>(*r.runtime).engine().here() != nullptr;
 }
 
 CLog log_of(const uptier_options* options) { return options != nullptr ? options->log : CLog(); }
@@ -103,7 +104,7 @@ Report uptier::tiering::report_of(const uptier_runtime& runtime) {
 }
 
 uptier_status uptier::tiering::fail_forked(uptier_error* error) {
-  return fail(error, RuntimeImpl::forked_error());
+  return fail(error, Engine::forked_error());
 }
 
 extern "C" {
@@ -169,7 +170,7 @@ uptier_status uptier_runtime_invoke_limited(uptier_runtime* runtime, uptier_meth
   }
   if (fuel != 0 && !runtime->counts_fuel) {
     return bad_argument(error,
-                        "a limit of fuel needs the option fuel, without which none is counted");
+                        "a limit of fuel needs the option fuel; without it, fuel is not counted");
   }
   Outcome o = runtime->runtime->invoke(m->id, std::span(args, count),
                                        InvokeLimits{.timeout_ns = timeout_ns, .fuel = fuel});
@@ -281,14 +282,14 @@ size_t uptier_runtime_walk(uptier_runtime* runtime, uptier_site* sites, size_t c
     size_t capacity, count;
   } all{sites, capacity, 0};
   if (runtime == nullptr || sites == nullptr || capacity == 0) return 0;
-  static_cast<RuntimeImpl&>(*runtime->runtime)
-      .walk_with(
-          [](MethodId m, uint32_t location, void* to) {
-            auto& a = *static_cast<decltype(all)*>(to);
-            a.sites[a.count++] = {to_c<uptier_method>(m), location};
-            return a.count != a.capacity;
-          },
-          &all);
+  walk_frames(
+      static_cast<const RuntimeImpl&>(*runtime->runtime).engine(),
+      [](MethodId m, uint32_t location, void* to) {
+        auto& a = *static_cast<decltype(all)*>(to);
+        a.sites[a.count++] = {to_c<uptier_method>(m), location};
+        return a.count != a.capacity;
+      },
+      &all);
   return all.count;
 }
 

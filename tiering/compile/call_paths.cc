@@ -1,8 +1,13 @@
 #include "tiering/compile/call_paths.h"
 
 #include <algorithm>
+#include <mutex>
 
-#include "tiering/compile/method_compiler.h"
+#include "jit/code/routines.h"
+#include "jit/code/stubs.h"
+#include "tiering/base/waited_mutex.h"
+#include "tiering/model/method_table.h"
+#include "tiering/model/places.h"
 
 namespace uptier::tiering {
 
@@ -10,15 +15,15 @@ namespace uptier::tiering {
 // or directly where it is the code that is being made.
 jit::CallTarget CallPaths::target(MethodId callee) {
   using Kind = jit::CallTarget::Kind;
-  const jit::StubTable& stubs = compiler_.stubs_;
-  bool gone = !compiler_.is_method(callee);
+  const jit::StubTable& stubs = env_.stubs;
+  bool gone = !env_.methods.serves(callee);
   // A guess that was made before the removal compares the stub's address all the same.
-  bool means = !gone || compiler_.removed_meanwhile(callee);
+  bool means = !gone || removed_meanwhile(callee);
   if (means && std::ranges::find(reached_, callee) == reached_.end()) reached_.push_back(callee);
-  if (gone) return {Kind::kStub, compiler_.routines_.gone()};
-  Method& m = compiler_.method(callee.index());
+  if (gone) return {Kind::kStub, env_.routines.gone()};
+  Method& m = env_.methods.at(callee.index());
   // Where the cell may lead to code that counts, the stub sees to it that the thread has counters.
-  bool counts_all = compiler_.options_.gap == GapMode::kExact || compiler_.always_instrumented_;
+  bool counts_all = env_.options.gap == GapMode::kExact || env_.always_instrumented;
   if (counts_all || plan_.tier == Tier::kBaseline) return {Kind::kStub, stubs.stub(callee)};
   // What is made for some values must not be called with others.
   bool self = callee == plan_.method && !plan_.osr_loop.valid() && !plan_.for_values;
@@ -27,6 +32,12 @@ jit::CallTarget CallPaths::target(MethodId callee) {
   if (best) return {Kind::kCell, stubs.cell(callee)};
   if (std::ranges::find(by_stub_, callee) == by_stub_.end()) by_stub_.push_back(callee);
   return {Kind::kStub, stubs.stub(callee)};
+}
+
+bool CallPaths::removed_meanwhile(MethodId id) const {
+  std::lock_guard lock(env_.state_mutex);
+  const Method* m = env_.methods.known(id);
+  return m != nullptr && m->removed && env_.places.removed_meanwhile(*m);
 }
 
 }  // namespace uptier::tiering

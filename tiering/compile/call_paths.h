@@ -9,22 +9,25 @@
 #include <vector>
 
 #include "jit/compile/compile.h"
+#include "tiering/compile/compile_env.h"
 #include "uptier/plan.h"
 
 namespace uptier::tiering {
 
-class MethodCompiler;
-
 class CallPaths final : public jit::CallResolver {
  public:
-  CallPaths(const MethodCompiler& compiler, const Plan& plan) : compiler_(compiler), plan_(plan) {}
+  // `env` and `plan` outlive this.
+  CallPaths(const CompileEnv& env, const Plan& plan) : env_(env), plan_(plan) {}
   jit::CallTarget target(MethodId callee) override;
   // Those that were to be reached by their stubs so far, and all that were asked for.
   const std::vector<MethodId>& by_stub() const { return by_stub_; }
   const std::vector<MethodId>& reached() const { return reached_; }
 
  private:
-  const MethodCompiler& compiler_;
+  // Returns whether a method was removed since the earliest LookingAround that exists began.
+  bool removed_meanwhile(MethodId m) const;
+
+  const CompileEnv& env_;
   const Plan& plan_;
   std::vector<MethodId> by_stub_, reached_;
 };

@@ -6,6 +6,7 @@
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -21,13 +22,14 @@ class CompileQueue {
   // Adds a request; returns the one that had to go, if any (possibly this one).
   std::optional<Plan> push(const Plan& plan, double priority) {
     requests_.insert({plan, priority, next_++});
+    assert(!requests_.empty());
     if (requests_.size() <= capacity_) return std::nullopt;
     Plan dropped = std::prev(requests_.end())->plan;
     requests_.erase(std::prev(requests_.end()));
     return dropped;
   }
 
-  // Of what is there already, nothing goes.
+  // Requests that are in the queue already stay.
   void set_capacity(size_t capacity) { capacity_ = capacity; }
 
   std::optional<Plan> pop() {

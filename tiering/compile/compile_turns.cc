@@ -1,6 +1,7 @@
 #include "tiering/compile/compile_turns.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace uptier::tiering {
 
@@ -14,13 +15,15 @@ bool CompileTurns::any_here() const noexcept {
 // Returns the turn of who has the method, or null.
 const CompileTurns::Turn* CompileTurns::taken_for(const Method* m) const {
   auto has = [&](const Turn& t) { return t.method == m && !t.waits; };
+  assert(std::ranges::count_if(turns_, has) <= 1);  // a method is one thread's at a time
   auto at = std::ranges::find_if(turns_, has);
   return at == turns_.end() ? nullptr : &*at;
 }
 
-// Whether who has a turn is the thread, or waits for it, or for one that does. There is no circle in
+// Returns whether who has a turn is the thread, or waits for it, or for one that does. There is no circle in
 // this, since whoever would have closed one was refused.
 bool CompileTurns::waits_for(const Turn& has, std::thread::id thread) const {
+  assert(!has.waits);
   const Turn* holder = &has;
   while (holder != nullptr && holder->thread != thread) {
     auto wants = [&](const Turn& t) { return t.thread == holder->thread && t.waits; };
@@ -53,6 +56,7 @@ CompileTurn::CompileTurn(CompileTurns& all, const Method& m, If wait) : all_(all
   }
   auto mine =
       std::ranges::find(all_.turns_, static_cast<const void*>(this), &CompileTurns::Turn::owner);
+  assert(mine != all_.turns_.end() && mine->waits);
   taken_ = all_.taken_for(&m) == nullptr;
   if (taken_) {
     mine->waits = false;

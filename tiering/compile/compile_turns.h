@@ -7,8 +7,8 @@
 // Law: nobody waits for who waits for him. Whoever would close such a circle is refused his turn at
 // once, so of those in it one is refused and all others go on.
 //
-// There are as many turns as threads compile, and a method has nothing of it. Who takes frames away
-// without running their ends says so (forget_dropped).
+// There are as many turns as threads compile, and a method has nothing of it. Code that takes frames
+// away without running their destructors says so (forget_dropped).
 //
 //   Thread: any; a CompileTurn is its thread's.
 #pragma once
@@ -28,7 +28,7 @@ class CompileTurns {
  public:
   CompileTurns() { turns_.reserve(kUsual); }
 
-  // Whether the calling thread has a turn, and so is in somebody's `build` or compiles.
+  // Returns whether the calling thread has a turn, and so is in somebody's `build` or compiles.
   bool any_here() const noexcept;
   // A trap has dropped the calling thread's frames below `frame`, and with them turns that it had
   // there: `build` has called an entry, which trapped. Cost: a load where nobody has a turn.

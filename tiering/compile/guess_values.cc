@@ -1,9 +1,15 @@
-// What a version may take for granted of values, by the profile: those inside of its body, where it
-// leaves if they are others; and parameters, by a guard in front of it.
-#include <algorithm>
+#include "tiering/compile/guess_values.h"
 
-#include "tiering/compile/method_compiler.h"
+#include <algorithm>
+#include <cassert>
+
+#include "jit/code/routines.h"
+#include "tiering/base/stress.h"
+#include "tiering/base/waited_mutex.h"
+#include "tiering/observe/observer.h"
 #include "tiering/policy/replay.h"
+#include "tiering/policy/value_policy.h"
+#include "uptier/profile_query.h"
 
 namespace uptier::tiering {
 namespace {
@@ -23,6 +29,7 @@ void take_site(const MethodProfile& p, const BodySite& site, SiteSnapshot& s) {
   s.seen = one ? s.samples : 0;
   if (one || values == nullptr || values->values.empty()) return;
   s.value = values->values.front().value;
+  assert(values->values.front().count <= s.samples);
   s.seen = values->values.front().count;
 }
 
@@ -39,42 +46,42 @@ SiteSnapshot site_snapshot(const Method& m, const MethodProfile& seen, const Bod
 
 }  // namespace
 
-// What the next version may take values inside of the body to be. The stress plan's guesses are
-// small values that may be wrong.
-std::vector<jit::SiteValues> MethodCompiler::guesses_locked(Method& m, const Plan& plan) {
+// The stress plan's guesses are small values that may be wrong.
+std::vector<jit::SiteValues> guess_values(const CompileEnv& env, Method& m, const Plan& plan) {
   std::vector<jit::SiteValues> guesses;
-  bool stressed = stress_.active(StressKind::kValues);
-  MethodProfile seen = observer_.profile_of(m);
+  bool stressed = env.stress.active(StressKind::kValues);
+  MethodProfile seen = env.observer.estimates.profile_of(m);
   std::vector<SiteId> kept = m.shape->exits.kept_values(plan.osr_loop.valid());
   for (const BodySite& site : m.value_versions->body_sites) {
     if (std::ranges::find(kept, site.site) != kept.end()) continue;
-    if (stressed && stress_.point(StressKind::kValues)) {
+    if (stressed && env.stress.point(StressKind::kValues)) {
       int64_t guess = site.site % 4;
       guesses.push_back({site.site, guess, site.site % 3 == 0 ? guess + 100 : guess});
       continue;
     }
-    SiteSnapshot s = site_snapshot(m, seen, site, policy_);
-    SiteDecision d = decide_site(s, policy_);
+    SiteSnapshot s = site_snapshot(m, seen, site, env.policy);
+    SiteDecision d = decide_site(s, env.policy);
     if (d.action != Action::kSpecialize) continue;
-    observer_.log(m, action_name(d.action), d.reason, inputs_text(s));
+    env.observer.decisions.log(m, action_name(d.action), d.reason, inputs_text(s));
+    assert(d.min <= d.max);
     guesses.push_back({site.site, d.min, d.max});
   }
   return guesses;
 }
 
-// Puts the guard in front of a version that has just been compiled. Where the general one has gone
-// meanwhile there is no guard, and install() drops it.
-Status MethodCompiler::make_guard(Method& m, Version& v) {
-  std::lock_guard lock(state_mutex_);
+Status make_guard(const CompileEnv& env, Method& m, Version& v) {
+  std::lock_guard lock(env.state_mutex);
+  assert(v.general == nullptr && v.code != nullptr);
   const Version* general = m.optimized.load(std::memory_order_relaxed);
   if (!usable(general) || general->general != nullptr) return {};
-  Result<jit::ValueGuard> guard = jit::make_value_guard(space_, {.method = m.id,
-                                                                 .signature = m.info.signature,
-                                                                 .values = v.values,
-                                                                 .special = v.code->entry(),
-                                                                 .general = general->entry,
-                                                                 .told = routines_.guard_slow(),
-                                                                 .words = &v.guard_words});
+  Result<jit::ValueGuard> guard =
+      jit::make_value_guard(env.space, {.method = m.id,
+                                        .signature = m.info.signature,
+                                        .values = v.values,
+                                        .special = v.code->entry(),
+                                        .general = general->entry,
+                                        .told = env.routines.guard_slow(),
+                                        .words = &v.guard_words});
   if (!guard) return guard.error();
   v.guard = std::move(*guard);
   v.general = general;

@@ -12,18 +12,17 @@
 #include <optional>
 #include <vector>
 
+#include "tiering/compile/compile_env.h"
 #include "tiering/model/method.h"
 
 namespace uptier::tiering {
 
-class MethodCompiler;
-
 class Inlinees final : public jit::InlineeSource {
  public:
-  // For a compilation of `root`. Without `profiles` methods are told of, but not what was observed
-  // of them.
-  Inlinees(MethodCompiler& compiler, MethodId root, bool profiles)
-      : compiler_(compiler), root_(root), profiles_(profiles) {}
+  // For a compilation of `root`, the version of number `serial`. Without `profiles` methods are told
+  // of, but not what was observed of them. `env` outlives this.
+  Inlinees(const CompileEnv& env, MethodId root, uint64_t serial, bool profiles)
+      : env_(env), root_(root), serial_(serial), profiles_(profiles) {}
 
   const jit::Inlinee* find(MethodId m) override;
   const jit::InlinedBlocks* find_blocks(const jit::InlinePath& path) override;
@@ -39,25 +38,28 @@ class Inlinees final : public jit::InlineeSource {
     std::unique_ptr<jit::Inlinee> inlinee;  // null: not to be inlined
     double error = 1;                       // how far its profile may lie from the truth
   };
-  // What windows of the root's copy have seen, once it has drifted.
+  // The windows of the root's copy, once its profile has drifted.
   struct Phase {
     std::map<jit::InlinePath, jit::InlinedBlocks> blocks;
     double error = 1;
     std::map<jit::InlinePath, std::vector<jit::SiteTargets>> targets;
   };
 
-  // What earlier processes have seen of the indirect calls of a body in its place.
+  // The targets that earlier processes have seen for the indirect calls of a body at its place.
   struct Saved {
     std::vector<jit::SiteTargets> targets;
     double error = 0;  // how far their shares may lie from the truth
   };
 
+  // `error` receives how far the profile may lie from the truth. Null: not to be inlined.
+  std::unique_ptr<jit::Inlinee> make(MethodId id, double& error);
   const Phase& phase();
   const Saved& saved(const jit::InlinePath& path);
   Saved saved_locked(const Method& root, const jit::InlinePath& path) const;
 
-  MethodCompiler& compiler_;
+  const CompileEnv& env_;
   MethodId root_;
+  uint64_t serial_;
   bool profiles_;
   std::map<MethodId, Known> known_;
   std::optional<Phase> phase_;              // once asked for

@@ -1,5 +1,7 @@
 #include "tiering/compile/kept_bodies.h"
 
+#include <cassert>
+
 #include "jit/analysis/deopt_targets.h"
 #include "tiering/base/opt_range.h"
 
@@ -32,12 +34,14 @@ void KeptBodies::keep_locked(Method& m, const jit::Function& f) {
              jit::find_frame_memory(f) == nullptr;
   uint64_t bytes = bytes_of(f);
   if (!may || bytes_ + bytes > kKeptBytes) return;
+  assert(bytes_ + bytes <= kKeptBytes && m.body == nullptr);
   bytes_ += bytes;
   if (jit::count_guards(f) != 0) guards_.store(true, std::memory_order_relaxed);
   m.body = std::make_unique<const jit::Function>(f);
 }
 
 void KeptBodies::forget_locked(Method& m) {
+  assert(!m.body || bytes_ >= bytes_of(*m.body));
   if (m.body) bytes_ -= bytes_of(*m.body);
   m.body.reset();
 }

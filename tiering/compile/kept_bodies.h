@@ -1,7 +1,7 @@
 // KeptBodies: bodies that are kept as they were built, for callers that inline them (Method::body).
 //
 // The law: only code from inside of opt_range, no larger than what is ever inlined, and all of it
-// together no more than kKeptBytes. What does not fit is not inlined, which is never wrong.
+// together no more than kKeptBytes. A body that does not fit is not inlined, which is never wrong.
 //
 //   Thread: what ends in _locked with the state mutex; the rest any.
 #pragma once
@@ -19,9 +19,9 @@ class KeptBodies {
   // `options` outlives this.
   explicit KeptBodies(const Options& options) : options_(options) {}
 
-  // Whether anything is inlined at all.
+  // Returns whether anything is inlined at all.
   bool wanted() const;
-  // Whether a body that was kept has guards: then code that inlines may have some.
+  // Returns whether a body that was kept has guards: then code that inlines may have some.
   bool have_guards() const { return guards_.load(std::memory_order_relaxed); }
 
   // Keeps a method's body, unless there is one or the law forbids it; and gives it up.

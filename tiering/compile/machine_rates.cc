@@ -9,10 +9,11 @@
 // What cannot be had stays as it is assumed, and so does what was set to something else than its
 // default.
 #include <algorithm>
+#include <cassert>
 #include <memory>
 #include <vector>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/verify.h"
 #include "sampler/context.h"
 #include "tiering/base/clock.h"
@@ -131,6 +132,7 @@ double time_baseline(Shop& shop) {
     least = std::min(least, now_ns() - start);
   }
   shop.made.push_back(std::move(*code));
+  assert(instructions_of(*f) > kUnits * kArm);
   double executed = static_cast<double>(kRounds) * (instructions_of(*f) - kUnits * kArm);
   return static_cast<double>(least) / executed;
 }
@@ -163,6 +165,7 @@ void MachineRates::calibrate(const jit::Helpers& helpers, jit::CodeSpace& space,
   // The report tells of code of methods only. Theirs is freed with this mutex held.
   uint64_t freed = space.bytes_freed();
   shop.made.clear();
+  assert(space.bytes_freed() >= freed);
   calibration_bytes_ = space.bytes_freed() - freed;
   compile_rate_.begin(compiling);
   baseline_rate_.begin(running);

@@ -4,8 +4,8 @@
 //   baseline_ns  likewise; then BaselineRate, by trials
 //   speedup      begins at what is assumed; then SpeedupRate, by trials
 //
-// What an embedder has set to something else than its default stands, and without measure_rates all is
-// as assumed.
+// A rate that an embedder has set to another value than its default stays as it is. Without measure_rates
+// all rates stay as they are assumed.
 //
 //   Thread: the caller holds the runtime's state mutex; calibrate() takes it.
 #pragma once
@@ -39,7 +39,7 @@ class MachineRates {
 
   // Adds what a version of a method took to compile, which comes into service.
   void note_compiled(const Method& m, const Version& v);
-  // Whether one more trial of a method's first optimized version may begin, and counts it.
+  // Returns whether one more trial of a method's first optimized version may begin, and counts it.
   bool begin_trial() { return speedup_.begin(); }
   // Adds what a trial has found: how many times as fast as baseline code optimized code was.
   void note_speedup(double ratio) { speedup_.add(ratio); }

@@ -1,64 +1,43 @@
 #include "tiering/compile/method_compiler.h"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <thread>
 
 #include "jit/analysis/deopt_targets.h"
-#include "jit/frontend/build.h"
-#include "jit/frontend/select_probes.h"
+#include "jit/code/code_space.h"
+#include "jit/code/poll_words.h"
+#include "jit/compile/compile.h"
+#include "jit/frontend/builder_access.h"
 #include "tiering/base/clock.h"
+#include "tiering/base/stress.h"
+#include "tiering/base/waited_mutex.h"
+#include "tiering/compile/body_profile.h"
 #include "tiering/compile/call_paths.h"
+#include "tiering/compile/guess_values.h"
 #include "tiering/compile/inlinees.h"
+#include "tiering/compile/kept_bodies.h"
+#include "tiering/model/event_of.h"
+#include "tiering/model/method_table.h"
 #include "tiering/observe/indirect_targets.h"
 #include "tiering/observe/known_counts.h"
+#include "tiering/observe/observer.h"
 #include "tiering/observe/phase.h"
 #include "tiering/observe/select_turns.h"
 
 namespace uptier::tiering {
 
-MethodCompiler::MethodCompiler(const Parts& p)
-    : options_(p.options),
-      live_(p.live),
-      policy_(p.policy),
-      probe_choice_(p.probe_choice),
-      samples_calls_(p.samples_calls),
-      always_instrumented_(p.always_instrumented),
-      stress_(p.stress),
-      state_mutex_(p.state_mutex),
-      methods_(p.methods),
-      places_(p.places),
-      observer_(p.observer),
-      saved_(p.saved),
-      bodies_(p.bodies),
-      space_(p.space),
-      stubs_(p.stubs),
-      poll_words_(p.poll_words),
-      routines_(p.routines),
-      helpers_(p.helpers) {}
-
-bool MethodCompiler::removed_meanwhile(MethodId id) const {
-  std::lock_guard lock(state_mutex_);
-  const Method* m = methods_.known(id);
-  return m != nullptr && m->removed && places_.removed_meanwhile(*m);
-}
-
 Options MethodCompiler::live_options() const {
-  std::lock_guard lock(state_mutex_);
-  return live_;
-}
-
-bool MethodCompiler::copies_first(const Method& m) const {
-  if (m.info.own_code && m.info.own_schema.slots.empty()) return false;
-  return samples_calls_ && (always_instrumented_ || options_.gap == GapMode::kExact ||
-                            options_.workers == 0 || stress_.active(StressKind::kCopy));
+  std::lock_guard lock(env_.state_mutex);
+  return env_.live;
 }
 
 Result<std::unique_ptr<Version>> MethodCompiler::make(Method& m, const Plan& plan) {
-  if (stress_.active(StressKind::kDelay) && stress_.point(StressKind::kDelay)) {
+  if (env_.stress.active(StressKind::kDelay) && env_.stress.point(StressKind::kDelay)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(kStressDelayMs));
   }
-  if (stress_.active(StressKind::kCompile) && stress_.point(StressKind::kCompile)) {
+  if (env_.stress.active(StressKind::kCompile) && env_.stress.point(StressKind::kCompile)) {
     return Error{ErrorCode::kUnsupported, "compilation failed by the stress plan"};
   }
   uint64_t start = now_ns(), cpu = thread_cpu_ns();
@@ -68,20 +47,21 @@ Result<std::unique_ptr<Version>> MethodCompiler::make(Method& m, const Plan& pla
   v->osr_loop = plan.osr_loop;
   v->from_host = plan.from_host;
   v->method = m.id;
-  v->serial = serials_.fetch_add(1, std::memory_order_relaxed) + 1;
+  v->serial = next_serial();
   Status s = m.info.own_code ? make_own(m, plan, *v) : make_ours(m, plan, *v);
   if (!s) return s.error();
   v->compile_ns = now_ns() - start;
   v->compile_cpu_ns = thread_cpu_ns() - cpu;
+  env_.events.emit(event_of(EventKind::kCompiled, *v));
   return v;
 }
 
 Status MethodCompiler::make_own(Method& m, const Plan& plan, Version& v) {
   MethodProfile seen;
   {
-    std::lock_guard lock(state_mutex_);
-    if (!m.has_shape()) learn_own_locked(m);
-    seen = observer_.profile_of(m);
+    std::lock_guard lock(env_.state_mutex);
+    if (!m.has_shape()) describer_.learn_own(m);
+    seen = env_.observer.estimates.profile_of(m);
   }
   if (Status s = m.probes->schema().check(); !s) return s;
   Result<HostCode> code = m.host.compile(plan, seen);
@@ -115,6 +95,7 @@ void learn_references(Version& v, std::span<const MethodId> called) {
 Status take_code(Method& m, Version& v, Result<std::unique_ptr<jit::Code>> code) {
   if (!code) return code.error();
   v.code = std::move(*code);
+  assert(v.code->hot_size() <= v.code->size());
   v.code->set_method(m.id);
   v.code->set_serial(v.serial);
   v.entry = v.code->entry();
@@ -126,21 +107,22 @@ Status take_code(Method& m, Version& v, Result<std::unique_ptr<jit::Code>> code)
 }  // namespace
 
 Status MethodCompiler::make_ours(Method& m, const Plan& plan, Version& v) {
-  if (stress_.active(StressKind::kCode) && stress_.point(StressKind::kCode)) {
-    space_.fail_allocation(1);
+  if (env_.stress.active(StressKind::kCode) && env_.stress.point(StressKind::kCode)) {
+    env_.space.fail_allocation(1);
   }
   return plan.tier == Tier::kBaseline ? make_baseline(m, plan, v) : make_optimized(m, plan, v);
 }
 
 Status MethodCompiler::make_baseline(Method& m, const Plan& plan, Version& v) {
   bool observed = plan.copy == Copy::kInstrumented;
-  Result<jit::Function> f = describe(m, observed ? Observed::kYes : Observed::kNotYet);
+  Result<jit::Function> f =
+      describer_.describe(m, observed ? Describer::Observed::kYes : Describer::Observed::kNotYet);
   if (!f) return f.error();
-  CallPaths calls(*this, plan);
-  bool checks = options_.tier != TierMode::kBaseline || !options_.stress.empty();
-  bool to_host = m.info.host_resume != nullptr, asks = stress_.active(StressKind::kGuard);
+  CallPaths calls(env_, plan);
+  bool checks = env_.options.tier != TierMode::kBaseline || !env_.options.stress.empty();
+  bool to_host = m.info.host_resume != nullptr, asks = env_.stress.active(StressKind::kGuard);
   Status s = take_code(m, v,
-                       jit::compile_baseline({*f, m.id, helpers_, calls, space_},
+                       jit::compile_baseline({*f, m.id, env_.helpers, calls, env_.space},
                                              {.copy = plan.copy,
                                               .loop_checks = checks,
                                               .probes = &m.probes->plan(),
@@ -148,12 +130,14 @@ Status MethodCompiler::make_baseline(Method& m, const Plan& plan, Version& v) {
                                               .to_host = to_host,
                                               .ask_to_leave = to_host && asks}));
   learn_references(v, calls.reached());
-  spare_build_.keep(std::move(*f));
+  describer_.keep(std::move(*f));
   return s;
 }
 
 void MethodCompiler::take_poll_words(Version& v, uint32_t loops) {
-  v.polls = poll_words_.take(loops);
+  assert(v.polls.words().empty());
+  v.polls = env_.poll_words.take(loops);
+  assert(v.polls.words().empty() || v.polls.words().size() == loops);
   if (loops == 0 || !v.polls.words().empty()) return;
   polls_refused_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -186,6 +170,7 @@ class CpuLimit final : public jit::CompileLimit {
 // What is larger stays in the code it has.
 Status MethodCompiler::check_size(const Method& m) const {
   if (!m.has_shape()) return {};
+  assert(!m.info.own_code);
   uint64_t most = live_options().max_body, size = m.shape->instructions;
   if (size <= most) return {};
   return Error{ErrorCode::kUnsupported,
@@ -195,21 +180,21 @@ Status MethodCompiler::check_size(const Method& m) const {
 
 Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
   if (Status s = check_size(m); !s) return s;
-  Result<jit::Function> f = describe(m, Observed::kYes);
+  Result<jit::Function> f = describer_.describe(m, Describer::Observed::kYes);
   if (!f) return f.error();
   if (Status s = check_size(m); !s) return s;
-  CallPaths calls(*this, plan);
-  Inlinees inlinees(*this, m.id, plan.use_profile);
+  CallPaths calls(env_, plan);
+  Inlinees inlinees(env_, m.id, v.serial, plan.use_profile);
   jit::BodyProfile seen = known_profile(m, plan, v);
   std::vector<uint8_t> kept;
   if (plan.use_profile) {
-    std::lock_guard lock(state_mutex_);
-    note_turns(m, observer_, *f);
-    note_counts(m, observer_, *f);
+    std::lock_guard lock(env_.state_mutex);
+    note_turns(m, env_.observer.estimates, *f);
+    note_counts(m, env_.observer.estimates, *f);
   }
-  if (stress_.active(StressKind::kValues)) note_wild_counts(*f, v.serial);
+  if (env_.stress.active(StressKind::kValues)) note_wild_counts(*f, v.serial);
   if (plan.for_values) {
-    std::lock_guard lock(state_mutex_);
+    std::lock_guard lock(env_.state_mutex);
     v.values = m.value_versions->wanted;
   }
   // The last version that a method may have leaves nothing out.
@@ -217,52 +202,54 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
   bool last = m.optimizing->versions + 1 >= live.max_recompiles;
   bool loop_copy = plan.copy == Copy::kInstrumented && plan.osr_loop.valid();
   bool normal = plan.copy == Copy::kPlain && !plan.osr_loop.valid();
-  bool slow = normal && stress_.active(StressKind::kSlow) && stress_.point(StressKind::kSlow);
+  bool slow =
+      normal && env_.stress.active(StressKind::kSlow) && env_.stress.point(StressKind::kSlow);
   bool prune = live.deopt_cold && !seen.blocks.empty() && !last;
   prune &= !plan.for_values;
   std::vector<jit::SiteValues> guesses;
   bool guess = !m.value_versions->body_sites.empty() && live.value_versions &&
-               (plan.use_profile || stress_.active(StressKind::kValues));
+               (plan.use_profile || env_.stress.active(StressKind::kValues));
   if (guess && plan.copy == Copy::kPlain) {
-    std::lock_guard lock(state_mutex_);
-    if (!last) guesses = guesses_locked(m, plan);
+    std::lock_guard lock(env_.state_mutex);
+    if (!last) guesses = guess_values(env_, m, plan);
     if (!prune && normal && !plan.for_values) m.shape.made()->exits.compiled();
   }
   if (prune) {
-    std::lock_guard lock(state_mutex_);
-    prune = observer_.samples_of(m) >= live.cold_samples;
+    std::lock_guard lock(env_.state_mutex);
+    prune = env_.observer.estimates.samples_of(m) >= live.cold_samples;
     bool loop = plan.osr_loop.valid();
     kept = m.shape->exits.kept_blocks(loop);
     if (!loop && plan.copy == Copy::kPlain) m.shape.made()->exits.compiled();
   }
-  if (options_.osr_out) take_poll_words(v, f->loop_count);
+  if (env_.options.osr_out) take_poll_words(v, f->loop_count);
   CpuLimit limit(live.max_compile_ms);
-  bool stressed = stress_.active(StressKind::kOsrOut);
+  bool stressed = env_.stress.active(StressKind::kOsrOut);
   if (stressed) v.call_back(OsrOut::kNewer);
+  bool may_guard = env_.bodies.have_guards() || env_.stress.active(StressKind::kGuard);
   std::vector<std::vector<float>> inlined;
   Status s = take_code(
       m, v,
-      jit::compile_optimized({*f, m.id, helpers_, calls, space_},
+      jit::compile_optimized({*f, m.id, env_.helpers, calls, env_.space},
                              {.block_counts = seen.blocks,
                               .sample = seen.sample,
                               .osr_loop = plan.osr_loop,
                               .from_host = plan.from_host,
                               .copy = plan.copy,
                               .probes = &m.probes->optimized_plan(),
-                              .inlined_sites = &probe_choice_.sites,
+                              .inlined_sites = &env_.probe_choice.sites,
                               .targets = seen.targets,
                               .values = guesses,
                               .params = v.values,
-                              .inlinees = bodies_.wanted() ? &inlinees : nullptr,
-                              .inline_guards = guards_may_be_inlined() || prune,
+                              .inlinees = env_.bodies.wanted() ? &inlinees : nullptr,
+                              .inline_guards = may_guard || prune,
                               .inlined_blocks = plan.copy == Copy::kPlain ? &inlined : nullptr,
                               .limit = &limit,
                               .to_host = m.info.host_resume != nullptr,
-                              .prune_cold = prune,
+                              .uncommon_traps = prune,
                               .kept = kept,
                               .poll = v.polls.words().data(),
                               .poll_all = stressed,
-                              .ask_to_leave = slow || stress_.active(StressKind::kGuard)}));
+                              .ask_to_leave = slow || env_.stress.active(StressKind::kGuard)}));
   if (s) v.code->set_polls(v.polls.words());
   if (s && loop_copy) {
     v.code->set_observed_loop(plan.osr_loop);
@@ -273,13 +260,13 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
     v.made_inlined = inlinees.origins(*v.code, std::move(inlined));
   v.by_stub = calls.by_stub();
   learn_references(v, calls.reached());
-  return s && plan.for_values ? make_guard(m, v) : limit.verdict(m, s);
+  return s && plan.for_values ? make_guard(env_, m, v) : limit.verdict(m, s);
 }
 
 jit::BodyProfile MethodCompiler::known_profile(Method& m, const Plan& plan, Version& v) {
   if (!plan.use_profile) return {};
-  std::lock_guard lock(state_mutex_);
-  jit::BodyProfile p = body_profile_locked(m);
+  std::lock_guard lock(env_.state_mutex);
+  jit::BodyProfile p = body_profile(m, env_.observer.estimates, env_.stubs);
   if (plan.copy == Copy::kPlain) note_origin_locked(m, p, v);
   return p;
 }
@@ -287,10 +274,11 @@ jit::BodyProfile MethodCompiler::known_profile(Method& m, const Plan& plan, Vers
 // Says in a version what it is made from.
 void MethodCompiler::note_origin_locked(const Method& m, const jit::BodyProfile& p,
                                         Version& v) const {
+  assert(p.blocks.empty() || p.blocks.size() == m.shape->block_weights.size());
   v.made_from.assign(p.blocks.begin(), p.blocks.end());
   v.made_error = profile_error(m, p.blocks);
   for (const jit::SiteTargets& site : p.targets) {
-    v.made_targets[site.site] = target_counts(site, methods_);
+    v.made_targets[site.site] = target_counts(site, env_.methods);
   }
 }
 
@@ -298,9 +286,12 @@ Result<std::unique_ptr<Version>> MethodCompiler::make_enterable(Method& m) {
   uint64_t start = now_ns();
   auto v = std::make_unique<Version>();
   v->method = m.id;
+  assert(!m.info.own_code);
   v->enterable = true;
+  v->serial = next_serial();
   if (Status s = make_baseline(m, {.method = m.id}, *v); !s) return s.error();
   v->compile_ns = now_ns() - start;
+  env_.events.emit(event_of(EventKind::kCompiled, *v));
   return v;
 }
 
@@ -313,14 +304,17 @@ Result<std::unique_ptr<Version>> MethodCompiler::make_host_thunk_locked(const Me
   m.info.signature.result == Type::kNone ? b.ret() : b.ret(result);
   jit::Function f = BuilderAccess::finish(b);
   Plan plan{.method = m.id};
-  CallPaths calls(*this, plan);
-  auto code = jit::compile_baseline({f, m.id, helpers_, calls, space_}, {.loop_checks = false});
+  CallPaths calls(env_, plan);
+  auto code =
+      jit::compile_baseline({f, m.id, env_.helpers, calls, env_.space}, {.loop_checks = false});
   if (!code) return code.error();
   auto v = std::make_unique<Version>();
   v->tier = Tier::kHost;
+  v->serial = next_serial();
   v->method = m.id;
   v->code = std::move(*code);
   v->code->set_method(m.id);
+  v->code->set_serial(v->serial);
   v->code->hide_calls();
   v->entry = v->code->entry();
   v->code_bytes = v->code->size();

@@ -1,24 +1,33 @@
 #include "tiering/compile/requests.h"
 
+#include <cassert>
+
+#include "tiering/model/event_of.h"
+
 namespace uptier::tiering {
 
 void Requests::add(Method& m, const Plan& plan, double priority) {
+  assert(plan.method == m.id);
   if (m.removed) return;        // frames of a retired one tell what they meet
   if (m.is_unstable()) return;  // would fail as before; who has asked does not ask again
   if (plan.osr_loop.valid() && plan.copy == Copy::kPlain) {
+    assert(plan.osr_loop.index() < m.shape->loop_count);
     m.shape.made()->osr_requested[plan.osr_loop.index()] = true;
   } else if (plan.copy == Copy::kPlain) {
     m.optimized_requested = true;
   }
   if (std::optional<Plan> dropped = queue_.push(plan, priority)) {
-    ++dropped_;
-    done(methods_.at(dropped->method.index()), *dropped);
+    assert(methods_.serves(dropped->method));  // of those that are removed the queue has nothing
+    Method& of = methods_.at(dropped->method.index());
+    events_.emit(event_of(EventKind::kDropped, of));
+    done(of, *dropped);
   }
 }
 
 void Requests::done(Method& m, const Plan& plan) {
   if (plan.osr_loop.valid() && plan.copy == Copy::kInstrumented) return;  // there may be no other
   if (plan.osr_loop.valid()) {
+    assert(plan.osr_loop.index() < m.shape->loop_count);
     m.shape.made()->osr_requested[plan.osr_loop.index()] = false;
     m.shape->osr_asked[plan.osr_loop.index()].store(false, std::memory_order_relaxed);
   } else if (plan.copy == Copy::kPlain) {

@@ -14,13 +14,15 @@
 #include <optional>
 
 #include "tiering/compile/compile_queue.h"
+#include "tiering/events/events.h"
 #include "tiering/model/method_table.h"
 
 namespace uptier::tiering {
 
 class Requests {
  public:
-  Requests(size_t capacity, const MethodTable& methods) : queue_(capacity), methods_(methods) {}
+  Requests(size_t capacity, const MethodTable& methods, Events& events)
+      : queue_(capacity), methods_(methods), events_(events) {}
 
   // Queues what a method is to have; nothing for one that was removed.
   void add(Method& m, const Plan& plan, double priority);
@@ -32,13 +34,11 @@ class Requests {
   std::optional<Plan> pop() { return queue_.pop(); }
   size_t size() const { return queue_.size(); }
   void set_capacity(size_t capacity) { queue_.set_capacity(capacity); }
-  // Returns how many were dropped because the queue was full.
-  uint64_t dropped() const { return dropped_; }
 
  private:
   CompileQueue queue_;
   const MethodTable& methods_;
-  uint64_t dropped_ = 0;
+  Events& events_;
 };
 
 }  // namespace uptier::tiering

@@ -36,7 +36,7 @@ class System {
          const MachineRates& machine)
       : live_(live), requests_(requests), space_(space), machine_(machine) {}
 
-  // Whether there is as much code in service as there may be.
+  // Returns whether there is as much code in service as there may be.
   bool budget_spent() const { return space_.bytes_in_service() >= live_.code_budget; }
 
   SystemSnapshot snapshot(const Method& m) const {

@@ -1,45 +1,71 @@
-// CopyControl: instrumented copies of optimized code: when they are made, when they go, and what their
-// windows say.
+// CopyControl: instrumented copies of optimized code, by which changes of phase are seen after the last
+// tier: when they are made, when they go, and what their windows say.
 //
-//   of calls    observe_optimized.cc    one call in optimized_interval runs the copy
-//   of loops    observe_loops.cc        frames that stay in a loop run some rounds of it there
-//   windows     copy_windows.cc         like those before? like what the code was made from?
-//   drift       phase.cc                what the next version is made from
+//   optimized --2^16 calls later--> its instrumented copy is made -->
+//     one call in optimized_interval runs it, counts to its end
+//       --64 samples--> window --> like those before?
 //
-// Law: there is at most one copy of a method's calls, and one of each loop, in service, and none
-// without the plain version that it is the copy of.
+// The copy counts in a slab of its own, in windows of its own; what baseline copies have counted,
+// and how often they were entered, stays as it was. Both go into the estimates of the method: a
+// thread's windows are a stream beside its other one. A block that the optimizer removed is not
+// observed: nothing is added to it, and it takes no part in comparisons.
 //
-//   Thread: the worker, or without one whoever flushes, with the state mutex.
+// Bodies that are inlined are counted too, each where it is. A window is one distribution over the
+// method's own blocks and theirs: the code is laid out for all of them together. Their counts go
+// into no method's profile (docs/notes/0028): what is decided by them is decided about this code,
+// and readers get them apart (inlined_bodies.cc).
+//
+// Targets of indirect calls are counted by table, whether the call was guessed or not, and are a part
+// of the distribution too: those of the method's own (indirect_targets.h), and those of inlined bodies,
+// each where it is (inlined_slots.cc).
+//
+// Probes, the host's and those of telling parameters, observe as they do in baseline copies, at the
+// same sites, but are no part of the distribution. What those of an inlined body see is told with its
+// blocks.
+//
+// What windows say is in drift_detector.h; copies of code that frames stay in, which count rounds of
+// a loop in the same slab, in loop_copy_control.h; what the next version is made from, in phase.h.
+//
+// Law: there is at most one copy of a method's calls in service, and none without the plain version that
+// it is the copy of.
+//
+// What is not bounded: there are no checks in optimized code, so a sampled call counts to its end,
+// loops and recursion (which goes from the copy to itself) included. The interval bounds the share
+// of the time, not the length of one sample. A callee that optimized code reaches past its stub is
+// not sampled; its callers are.
+//
+// Why an interval of 16384: a slow path is some dozens of times as long as a call of a tiny
+// function (`./dev bench micro` times both), so even a program of nothing but such calls pays a few parts in
+// a thousand; and a method that is called a million times a second shows a window each second.
+//
+//   Thread: the worker, or without a worker the thread that flushes, with the state mutex.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <string>
 
 #include "sampler/snapshot_ring.h"
 #include "tiering/compile/requests.h"
-#include "tiering/compile/system.h"
-#include "tiering/control/newer_code.h"
+#include "tiering/control/copy_rules.h"
+#include "tiering/control/loop_copy_control.h"
 #include "tiering/control/rate_control.h"
-#include "tiering/control/wanted_frames.h"
-#include "tiering/model/method_table.h"
-#include "tiering/model/places.h"
+#include "tiering/observe/drift_detector.h"
 #include "tiering/observe/observer.h"
-#include "tiering/policy/policy.h"
 #include "tiering/serve/in_service.h"
 #include "tiering/serve/reclaimer.h"
 #include "uptier/options.h"
+#include "uptier/policy.h"
 
 namespace uptier::tiering {
 
-// Whether a copy of calls is in service. Thread: any.
+// Returns whether a copy of calls is in service. Thread: any.
 inline bool observes_optimized(const Method& m) noexcept {
   return usable(m.optimizing->copy.load(std::memory_order_acquire));
 }
 
 class CopyControl {
  public:
-  // What it works on; all outlive it.
+  // The parts that it works on. All outlive it.
   struct Parts {
     const Options& options;
     const Options& live;          // what of the options changes, and
@@ -58,10 +84,10 @@ class CopyControl {
   };
   explicit CopyControl(const Parts& parts);
 
-  // Whether optimized code of the method may have copies at all.
-  bool observes_copies(const Method& m) const;
-
-  // ---- Of calls -----------------------------------------------------------------------------------
+  // Which code may be observed.
+  const CopyRules& rules() const { return rules_; }
+  // The copies of loops.
+  LoopCopyControl& loops() { return loops_; }
 
   // Asks for the copy of a method that is still called after it was optimized.
   void want_optimized_copy(Method& m);
@@ -69,22 +95,6 @@ class CopyControl {
   void begin_observing_optimized(Method& m, Version& v);
   // Another optimized version is in service: the copy of the one before goes.
   void retire_optimized_copy(Method& m);
-
-  // ---- Of loops -----------------------------------------------------------------------------------
-
-  // The copy of a loop has been made; likewise.
-  void begin_observing_loop(Method& m, Version& v);
-  // A version has come into service whose frames may stay in it.
-  void watch_frames_of(Method& m, const Version& v);
-  // What is observed has changed.
-  void watch_all_frames();
-  // Has frames answer that it is time to observe.
-  void call_watched_if_due();
-  // A frame has answered: what it needs to be observed is made, or its next turn comes.
-  void take_frame(Method& m, const sampler::Note& note);
-
-  // ---- Windows ------------------------------------------------------------------------------------
-
   // Takes what a thread hands over of a copy. Returns whether the policy is to be asked about the
   // method.
   bool take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
@@ -93,36 +103,18 @@ class CopyControl {
   void follow_drift(Method& m);
 
  private:
-  // observe_optimized.cc
   bool can_observe_optimized(const Method& m) const;
   void request_optimized_copy(Method& m);
-  void number_copy(Method& m, Version& v);
-  // observe_loops.cc
-  void call_watched(const Method& m);
-  void take_rounds(Method& m, LoopId loop, const Version& copy, sampler::Window w);
-  void consider_loop(Method& m, LoopId loop, const Version& v);
-  // copy_windows.cc
-  bool learn_window(Method& m, CopyWindows& o, const Version& copy, const sampler::Window& w);
-  bool compare_with_profile(Method& m, CopyWindows& o, const Version& v, const Version& copy);
-  // phase.cc
-  void follow_loop_drift(Method& m, const Version& copy, CopyWindows& o);
-  // observe_inlined.cc
-  std::string block_name(const Method& m, const Version& copy, size_t word) const;
 
-  const Options& options_;
-  const Options& live_;
   const PolicyOptions& policy_;
-  const bool always_instrumented_;
-  const MethodTable& methods_;
-  const Places& places_;
   Observer& observer_;
   RateControl& rates_;
   Requests& requests_;
   Reclaimer& reclaimer_;
-  const System& system_;
-  WantedFrames& frames_;
-  NewerCode& newer_;
   InService& in_service_;
+  CopyRules rules_;
+  DriftDetector drift_;
+  LoopCopyControl loops_;
 };
 
 }  // namespace uptier::tiering

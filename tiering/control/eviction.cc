@@ -2,13 +2,14 @@
 #include "tiering/control/eviction.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace uptier::tiering {
 namespace {
 
 // Shares of the budget: above the first, the worker looks for room; it stops at the second.
 constexpr double kFull = 0.9;
-constexpr double kEnough = 0.75;
+constexpr double kFilledEnough = 0.75;
 
 uint64_t bytes_in_service(const Method& m) {
   uint64_t sum = 0;
@@ -20,7 +21,7 @@ uint64_t bytes_in_service(const Method& m) {
 std::vector<Method*> eviction_order(const MethodTable& methods) {
   std::vector<Method*> order;
   for (const auto& m : methods.all()) {
-    // What is described differently each time could not be made again.
+    // Code of a method that is described differently each time could not be made again.
     bool ours = !m->removed && !m->info.own_code && !m->is_unstable() && bytes_in_service(*m) != 0;
     if (ours) order.push_back(m.get());
   }
@@ -32,59 +33,6 @@ std::vector<Method*> eviction_order(const MethodTable& methods) {
 }
 
 }  // namespace
-
-void InService::evict_locked(Method& m) {
-  withdraw_locked(m);
-  losses_.evictions++;
-}
-
-// Takes all code of a method out of service that can be made again; or when it was removed, what is
-// left of it.
-void InService::withdraw_locked(Method& m) {
-  fast_.set_entry(m.id.index(), nullptr);
-  stubs_.set_target(m.id, first_target_locked(m));
-  if (interprets_first_locked(m)) m.plain.store(nullptr, std::memory_order_release);
-  // `plain` and `instrumented` stay as they are: slow paths look whether they are usable.
-  m.wants_optimized = m.optimized.load(std::memory_order_relaxed) != nullptr;
-  m.optimized.store(nullptr, std::memory_order_release);
-  if (Optimizing* o = m.optimizing.made()) {
-    o->trial.store(nullptr, std::memory_order_release);  // its versions go with the others
-    o->copy.store(nullptr, std::memory_order_release);
-    o->copy_expected.store(false, std::memory_order_relaxed);
-  }
-  m.enterable.store(nullptr, std::memory_order_release);
-  retire_loop_copies(m);
-  for (uint32_t i = 0; i < m.shape->loop_count; ++i) {
-    m.shape->osr[i].store(nullptr, std::memory_order_release);
-    m.shape->osr_from_host[i].store(nullptr, std::memory_order_release);
-    m.shape->osr_asked[i].store(false, std::memory_order_relaxed);
-  }
-  m.copy_asked.store(false, std::memory_order_relaxed);
-  m.unlinked = false;
-  for (auto& v : m.versions) {
-    if (!v->retired && v->tier != Tier::kHost) reclaimer_.retire(*v);
-  }
-}
-
-void InService::unlink_locked(Method& m) {
-  bool calls_ask = current_entry(m) == nullptr || m.info.host_entry != nullptr;
-  if (m.unlinked || calls_ask) return;
-  m.unlinked = true;
-  fast_.set_entry(m.id.index(), nullptr);
-  stubs_.set_target(m.id, stubs_.tail(m.id));
-}
-
-// Puts the code of a method back in service that was given a second chance.
-bool InService::relink(Method& m) {
-  std::lock_guard lock(state_mutex_);
-  if (!m.unlinked) return false;
-  m.unlinked = false;
-  touch(m);
-  link_locked(m);
-  return true;
-}
-
-// ---- Eviction ----------------------------------------------------------------------------------
 
 Eviction::Eviction(const Parts& p)
     : options_(p.options),
@@ -108,8 +56,9 @@ void Eviction::make_room_locked(uint64_t wanted, bool urgent) {
   if (!over(kFull)) return;
   std::vector<Method*> order = eviction_order(methods_);
   size_t next = 0;
-  for (; next < order.size() && over(kEnough); ++next) {
+  for (; next < order.size() && over(kFilledEnough); ++next) {
     if (!order[next]->unlinked && !urgent) break;
+    assert(!order[next]->removed && !order[next]->info.own_code);
     in_service_.evict_locked(*order[next]);
     in_service_.reclaim_locked();
   }

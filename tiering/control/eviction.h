@@ -3,8 +3,8 @@
 // Which are cold is learnt by a second chance (the clock algorithm): the cells of those that have
 // not been heard of for the longest time are set back to ask, while their code stays. One that is
 // called asks, and is put back in service for the cost of one slow call; one that has not asked by
-// the time room is wanted goes first. Whoever waits for its first code cannot wait for that, and
-// takes what has been quiet longest.
+// the time room is wanted goes first. A method that waits for its first code cannot wait for that; it
+// takes the room of the methods that have been quiet longest.
 //
 //   Thread: the caller holds the runtime's state mutex, but in make_with_room(), which takes it.
 #pragma once
@@ -27,7 +27,7 @@ namespace uptier::tiering {
 
 class Eviction {
  public:
-  // What it works on; all outlive it.
+  // The parts that it works on. All outlive it.
   struct Parts {
     const Options& options;
     const Options& live;  // what of the options changes
@@ -42,8 +42,8 @@ class Eviction {
   };
   explicit Eviction(const Parts& parts);
 
-  // Frees code until `wanted` bytes more fit, as far as it can. `urgent`: not only what has proved to
-  // be cold. UINT64_MAX: all that is not running.
+  // Frees code until `wanted` more bytes fit, as far as it can. `urgent`: also code that has not proved
+  // to be cold. UINT64_MAX: all that is not running.
   void make_room_locked(uint64_t wanted, bool urgent);
   // Compiles, and when room is wanting makes some and tries once more. `urgent`: a caller waits for
   // it. The caller holds what MethodCompiler::make() wants.

@@ -1,6 +1,7 @@
 #include "tiering/control/frequent_exits.h"
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 
 #include "tiering/policy/replay.h"
@@ -11,10 +12,11 @@ void FrequentExits::consider(Method& m, uint32_t exit) {
   ExitSnapshot e = m.shape->exits.snapshot(exit);
   ExitDecision d = decide_exit(e, policy_);
   bool banned = d.action == Action::kBan;
+  assert(d.met || d.action == Action::kKeep);
   m.shape.made()->exits.answer(exit, d.met, banned, policy_);
   if (!d.met || m.removed) return;
-  observer_.log(m, action_name(d.action), "exit at " + m.shape->exits.name(exit) + ": " + d.reason,
-                inputs_text(e));
+  observer_.decisions.log(m, action_name(d.action),
+                          "exit at " + m.shape->exits.name(exit) + ": " + d.reason, inputs_text(e));
   if (m.shape->exits.is_guard(exit)) {
     if (!banned) return;
     withdraw_optimized(m);
@@ -36,6 +38,7 @@ void FrequentExits::optimize_anew(Method& m) {
 // A guard that its host declared is in every version: the method goes back to what it had before
 // and stays there. Its baseline code is made again at the next call.
 void FrequentExits::withdraw_optimized(Method& m) {
+  assert(!m.removed);
   m.guard_banned = true;
   withdraw_code(m);
 }

@@ -4,7 +4,7 @@
 //                                       made, in which the block stays or nothing is guessed there
 //   of a guard that the host declared   it is in every version: when it is banned, the method goes back
 //                                       to baseline code and stays there
-//   callers that have the body in them  are made anew with either
+//   callers that have the body inlined  are compiled again in either case
 //
 // So an exit that is taken is answered by code that does not have it, and never by the same again:
 // MethodExits counts over all versions, and each answer raises the limit of the next.

@@ -1,4 +1,4 @@
-// NewerCode: code for the loops that frames of old code are in, when it is due; osr_out.cc has the
+// NewerCode: code for the loops that frames of old code are in, when it is due; osr_exit.h has the
 // law.
 //
 //   Thread: the caller holds the runtime's state mutex.
@@ -31,7 +31,7 @@ class NewerCode {
   // A frame of old code is at a loop for which there is nothing newer: asks for that, or waits until
   // it is due.
   void want(Method& m, uint32_t loop);
-  // Asks for what has become due, where no frame has found another way.
+  // Asks for the code that has become due, unless the frame has moved to other code meanwhile.
   void want_if_due();
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cstdio>
 #include <mutex>
 #include <utility>
@@ -136,6 +137,7 @@ void RateControl::thread_came() {
 }
 
 void RateControl::thread_goes(AttachedThread& t) {
+  assert(t.cpu_ns() >= t.seen_cpu_ns);
   gone_cpu_ns_ += t.cpu_ns() - t.seen_cpu_ns;
   cost_gone_ += t.cost_counts();
 }
@@ -159,6 +161,7 @@ double RateControl::opportunities(const Method& m, const sampler::Progress& p) c
 
 double RateControl::spent_ns(const Method& m, const sampler::Progress& all,
                              const sampler::Progress& since) const {
+  assert(since.sampled_calls <= all.sampled_calls);
   double samples = static_cast<double>(all.sampled_calls + all.bursts);
   Counted counted = counted_of(m);
   double each = samples == 0 ? 0 : 1 / samples;
@@ -191,8 +194,8 @@ bool RateControl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   l.burst = a.burst;
   l.bursts = since.bursts;
   l.spent_ns = spent_ns(m, now, since);
-  l.mass = observer_.mass_of(m);
-  l.targets = observer_.target_mass_of(m);
+  l.mass = observer_.estimates.mass_of(m);
+  l.targets = observer_.estimates.target_mass_of(m);
   const sampler::Convergence& c = known.convergence;
   l.noise = std::max(c.noise(), kLeastNoise * c.variety());
   l.total = total;
@@ -217,6 +220,7 @@ void RateControl::tick_if_due() {
 }
 
 void RateControl::tick(uint64_t now) {
+  assert(budget_ && now >= last_tick_ns_);
   last_tick_ns_ = now;
   active_.store(false, std::memory_order_relaxed);
   sampler::CostCounts cost = cost_gone_;
@@ -224,6 +228,7 @@ void RateControl::tick(uint64_t now) {
   gone_cpu_ns_ = 0;
   for (const auto& t : threads_) {
     uint64_t cpu = t->cpu_ns();
+    assert(cpu >= t->seen_cpu_ns);
     elapsed += cpu - t->seen_cpu_ns;
     t->seen_cpu_ns = cpu;
     cost += t->cost_counts();
@@ -250,6 +255,7 @@ void RateControl::tick(uint64_t now) {
   cost_model_.update_bursts(since.rows[static_cast<size_t>(sampler::CostKind::kLoop)].events,
                             bursts);
   std::vector<sampler::Rate> rates(loads.size());
+  assert(rates.size() == loads.size());
   budget_->tick(elapsed, loads, rates);
   for (size_t i = 0; i < loads.size(); ++i) {
     if (loads[i].wanted) put_rate(loads[i].method, rates[i]);
@@ -284,11 +290,12 @@ void RateControl::heed(Method& m, sampler::Verdict v) {
   bool worth_telling = std::has_single_bit(std::max(c.drifts(), 1u));
   if (v == sampler::Verdict::kDrifted) {
     if (worth_telling) {
-      observer_.log(m, "re_instrument",
-                    "drift: a window lies " + percent(c.last_distance()) +
-                        " from the baseline, noise explains " + percent(c.last_allowed()));
+      observer_.decisions.log(m, "re_instrument",
+                              "drift: a window lies " + percent(c.last_distance()) +
+                                  " from the baseline, noise explains " +
+                                  percent(c.last_allowed()));
     }
-    begin_phase(m, observer_);
+    begin_phase(m, observer_.estimates);
     a.drift = c.last_distance();
     a.phase = Phase::kLearning;
     a.resting = false;
@@ -300,9 +307,10 @@ void RateControl::heed(Method& m, sampler::Verdict v) {
     if (!worth_telling) return;
     char samples[64];
     std::snprintf(samples, sizeof samples, ", %.0f effective samples", c.samples());
-    observer_.log(m, "keep",
-                  "converged: within " + percent(c.error_bound()) + " of the truth" + samples);
+    observer_.decisions.log(
+        m, "keep", "converged: within " + percent(c.error_bound()) + " of the truth" + samples);
   }
+  assert(a.phase != Phase::kLooking || c.compared() >= a.windows);
   bool looked = a.phase == Phase::kLooking && c.compared() > a.windows;
   if (looked) rest(m);
 }
@@ -326,6 +334,7 @@ void RateControl::rest(Method& m) {
 void RateControl::look_again(Method& m) {
   Flushed& known = m.flushed.own();
   if (m.optimized.load(std::memory_order_relaxed) != nullptr) return;
+  assert(known.adaptation.resting && known.adaptation.phase == Phase::kKnown);
   known.adaptation.phase = Phase::kLooking;
   known.adaptation.windows = known.convergence.compared();
   want_copy(m);
@@ -355,6 +364,7 @@ void RateControl::begin_observing(Method& m) {
     uint64_t calls = 0;  // as flushed
     for (const auto& [thread, stream] : m.flushed->streams) calls += stream.calls;
     uint64_t burst = calls < kManyCalls ? live_.burst : std::min(kShortSlot, live_.burst);
+    assert(burst != 0);
     a.burst = static_cast<uint32_t>(burst);
   }
   bool looks = a.phase == Phase::kLooking;
@@ -400,7 +410,7 @@ void RateControl::change_burst() {
     if (budget_) budget_->set_burst(burst);
     return;
   }
-  observer_.lengths_of_bursts_differ();
+  observer_.estimates.lengths_of_bursts_differ();
   fixed_rate_ = sampler::Rate::sampled(fixed_rate_.rung(), burst);
   put_fixed_rate();
 }
@@ -409,7 +419,8 @@ void RateControl::change_burst() {
 void RateControl::change_interval() {
   auto interval = static_cast<uint32_t>(live_.interval);
   uint32_t rung = schedule_.ladder.add(interval);
-  counting_.ladder.add(interval);  // the same rung there
+  [[maybe_unused]] uint32_t same = counting_.ladder.add(interval);
+  assert(rung == same);  // the ladders grow together
   if (options_.adaptive) {
     start_rate_ = sampler::Rate::decaying(0, rung, static_cast<uint32_t>(live_.burst));
     if (budget_) budget_->set_target(rung);
@@ -442,7 +453,7 @@ void RateControl::observe_again(Method& m) {
   if (every) want_copy(m);
 }
 
-// Puts a rate in force, or what stands above all rates.
+// Puts a rate in force, or the one that overrides it.
 void RateControl::put_rate(uint32_t place, sampler::Rate planned) {
   Sampling how = sampling();
   if (how == Sampling::kOff) planned = off_rate();

@@ -1,7 +1,7 @@
-// RateControl: the adaptive schedule, which is what the worker does about rates.
+// RateControl: the adaptive schedule: the rates at which the worker has methods sampled.
 //
 // A method is observed from its first flush on: then its instrumented copy is made, and the rate in
-// force is off until it is there. What is called less often is not worth a second body.
+// force is off until it is there. Methods that are called less often are not worth a second body.
 //
 //   learning --converged--> known --thin--> resting --look due--> looking --like the baseline-->
 //       ^                     |                                      |                  resting
@@ -66,20 +66,20 @@ class RateControl {
   };
   explicit RateControl(const Parts& parts);
 
-  // Whether rates are one word a method, which may change.
+  // Returns whether each method has a rate of its own, which may change.
   bool has_rates() const;
   bool has_budget() const { return budget_.has_value(); }
-  // What stands above all rates.
+  // Returns what overrides all rates.
   Sampling sampling() const noexcept { return sampling_.load(std::memory_order_relaxed); }
 
   // Measures the time stamp counter, if there is a budget, and returns what it found. The caller does
   // not hold the state mutex.
   std::optional<sampler::CycleClock> measure_clock(WaitedMutex& state_mutex);
 
-  // Threads have run since the last tick; whether they have.
+  // Marks / tests whether guest code ran since the last tick.
   void note_activity() noexcept { active_.store(true, std::memory_order_relaxed); }
   bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
-  // Whether a tick is to come.
+  // Returns whether a tick is to come.
   bool ticks() const noexcept { return has_budget() && active(); }
   void tick_if_due();
 
@@ -99,12 +99,12 @@ class RateControl {
   void want_copy(Method& m);
   // The copy is there: puts the rate in force that goes with the phase.
   void begin_observing(Method& m);
-  // Nothing of a method is sampled, but for what is above all rates.
+  // Stops the sampling of a method, unless something overrides all rates.
   void switch_off(Method& m);
   // After a change of epsilon: what is not near enough to the truth any more is learnt on, from where
   // it was. What is near enough now is found so at its next flush.
   void learn_on(Method& m);
-  // What all threads have done of a method.
+  // Returns what all threads together have run of a method.
   sampler::Progress progress_of(const Method& m) const;
   // Returns what the samples of `since` have taken, by the model: `all` are those that the method's
   // counts are of.

@@ -12,6 +12,7 @@
 //   Thread: the runtime's state mutex guards it.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -37,6 +38,7 @@ class TickList {
     ++ticks_;
     bool many = entries_.size() > kFew;
     for (Entry& e : entries_) {
+      assert(e.idle <= kBusy);
       bool due = e.idle < kBusy || (e.place + ticks_) % kTurns == 0;
       if (many && !due) continue;
       bool did = look(e.place);

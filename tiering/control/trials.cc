@@ -1,6 +1,7 @@
 #include "tiering/control/trials.h"
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 
 #include "jit/ir/function.h"
@@ -10,11 +11,11 @@
 namespace uptier::tiering {
 namespace {
 
-// What a trial may take of the slower version's time, in cycles: 10 ms and 50 us at 3 GHz.
+// The most time of the slower version that a trial may take, in cycles: 10 ms and 50 us at 3 GHz.
 constexpr uint64_t kRollBackBudget = 30'000'000;
 constexpr uint64_t kSpeedupBudget = 150'000;
 constexpr uint32_t kSpeedupPairs = 16;
-// Whether all the time of a call is the method's own. The time of callees is the same in both
+// Returns whether all the time of a call is the method's own. The time of callees is the same in both
 // versions, and would say that compiling is worth less than it is.
 bool calls_nothing(const jit::Function* f) {
   if (f == nullptr) return false;
@@ -42,6 +43,8 @@ void Trials::begin(Method& m, const Version* before, const Version& now) {
                   !stress_.active(StressKind::kFlip) && usable(before) && before->code != nullptr &&
                   now.code != nullptr && jit::stack_words(m.info.signature) == 0;
   if (!possible) return;
+  assert(before != &now && now.tier == Tier::kOptimized && !now.retired);
+  assert(m.optimizing->trial.load(std::memory_order_relaxed) == nullptr);  // one at a time
   bool tiers = before->tier == Tier::kBaseline;
   if (tiers && (!calls_nothing(m.body.get()) || !machine_.begin_trial())) return;
   Optimizing& o = m.optimizing.own();
@@ -55,18 +58,19 @@ void Trials::abandon(Method& m) {
   Optimizing* o = m.optimizing.made();
   if (o == nullptr) return;
   Trial* t = o->trial.exchange(nullptr, std::memory_order_acq_rel);
-  // What a guard leads to stays with it.
+  // The version that a guard leads to stays with the guard.
   if (t != nullptr && t->now.general != &t->before) {
     in_service_.give_up(const_cast<Version&>(t->before), OsrOut::kNewer);
   }
 }
 
-// What a trial of baseline code and optimized code says of all such code.
+// Learns from a trial of baseline code and optimized code about all such code.
 void Trials::learn_rates(const Method& m, const TrialSnapshot& s) {
   if (s.now_cycles < kLeastTrialCycles) return;
+  assert(s.tiers);
   auto before = static_cast<double>(s.before_cycles);
   machine_.note_speedup(before / static_cast<double>(s.now_cycles));
-  MethodSnapshot seen = observer_.snapshot_of(m);
+  MethodSnapshot seen = observer_.advisor.snapshot_of(m);
   // Without samples nobody knows what a call executes.
   if (seen.samples < policy_.min_samples || seen.calls == 0) return;
   double executed = static_cast<double>(seen.sampled_work) / static_cast<double>(seen.calls);
@@ -78,7 +82,7 @@ Trials::Stays Trials::end(Method& m) {
   if (t == nullptr) return Stays::kUnknown;
   TrialSnapshot s = t->snapshot();
   Decision d = decide_trial(s, policy_);
-  observer_.log(m, action_name(d.action), d.reason, inputs_text(s));
+  observer_.decisions.log(m, action_name(d.action), d.reason, inputs_text(s));
   if (t->tiers) learn_rates(m, s);
   if (d.action != Action::kRollBack) {
     abandon(m);
@@ -87,6 +91,7 @@ Trials::Stays Trials::end(Method& m) {
   if (t->tiers) return Stays::kBaseline;
   m.optimizing.own().trial.store(nullptr, std::memory_order_release);
   if (t->now.general != nullptr) return Stays::kGeneral;
+  assert(!t->before.freed && t->before.tier == Tier::kOptimized);
   m.optimized.store(&t->before, std::memory_order_release);
   in_service_.link_locked(m);
   in_service_.give_up(const_cast<Version&>(t->now), OsrOut::kNewer);

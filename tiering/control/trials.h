@@ -1,4 +1,4 @@
-// Trials: which trials (trial.h) are begun, and what follows from them.
+// Trials: begins trials (trial.h), and acts on their results.
 //
 //   optimized after optimized   the slower one goes
 //   optimized after baseline    how many times as fast as baseline code optimized code is, of the
@@ -26,7 +26,7 @@ namespace uptier::tiering {
 
 class Trials {
  public:
-  // What it works on; all outlive it.
+  // The parts that it works on. All outlive it.
   struct Parts {
     const Options& options;
     const Options& live;          // what of the options changes, and
@@ -45,7 +45,7 @@ class Trials {
   // Ends a trial without an answer, if there is one: the new version stays.
   void abandon(Method& m);
 
-  // Which version serves when a trial is over.
+  // The version that serves when a trial is over.
   enum class Stays : uint8_t {
     kUnknown,   // there was no trial
     kNew,       // the other has been given up

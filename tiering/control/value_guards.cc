@@ -1,6 +1,7 @@
 #include "tiering/control/value_guards.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "tiering/policy/replay.h"
 #include "tiering/policy/value_policy.h"
@@ -73,7 +74,7 @@ void ValueGuards::consider_values(Method& m) {
   if (!asks || !may_have_value_version(m)) return;
   ValueVersions& sp = m.value_versions.own();
   if (system_.budget_spent()) return;
-  MethodProfile seen = observer_.profile_of(m);
+  MethodProfile seen = observer_.estimates.profile_of(m);
   std::vector<jit::ParamValue> wanted;
   double priority = 0;
   for (const jit::ParamSite& site : sp.sites) {
@@ -84,14 +85,14 @@ void ValueGuards::consider_values(Method& m) {
     SystemSnapshot system = system_.snapshot(m);
     PolicyOptions o = policy_;
     if (system.baseline_ns > 0) o.baseline_ns = system.baseline_ns;
-    s.past_ns = past_ns(observer_.snapshot_of(m), o);
+    s.past_ns = past_ns(observer_.advisor.snapshot_of(m), o);
     double rate = system.compile_ns > 0 ? system.compile_ns : policy_.compile_ns;
     s.cost_ns = m.shape->instructions * rate * (1.0 + system.queue_length / 64.0);
     s.speedup = system.speedup;
     Decision d = decide_value(s, policy_);
     // That nothing follows is not worth a record.
     if (d.action == Action::kKeep) continue;
-    observer_.log(m, action_name(d.action), d.reason, inputs_text(s));
+    observer_.decisions.log(m, action_name(d.action), d.reason, inputs_text(s));
     if (d.action == Action::kBan) {
       sp.banned = true;
       return;
@@ -100,6 +101,7 @@ void ValueGuards::consider_values(Method& m) {
     priority += d.priority;
   }
   if (wanted.empty()) return;
+  assert(wanted.size() <= kMostGuarded);
   sp.wanted = std::move(wanted);
   requests_.add(m,
                 {.method = m.id, .tier = Tier::kOptimized, .use_profile = true, .for_values = true},
@@ -133,6 +135,7 @@ void ValueGuards::install(Method& m, Version& v) {
   bool beside = v.general != nullptr && m.optimized.load(std::memory_order_relaxed) == v.general;
   if (!beside) return in_service_.give_up(v, OsrOut::kNewer);
   trials_.abandon(m);
+  assert(!v.values.empty() && !v.general->freed);
   m.value_versions.own().limit = ValueVersions::kFirstLimit;
   m.optimized.store(&v, std::memory_order_release);
   trials_.begin(m, v.general, v);
@@ -150,6 +153,7 @@ void ValueGuards::install(Method& m, Version& v) {
 void ValueGuards::begin_window(Method& m) {
   auto& v = *const_cast<Version*>(m.optimized.load(std::memory_order_relaxed));
   m.value_versions.own().in_window = true;
+  assert(v.general != nullptr && !v.retired);
   exchange_word(v.guard_words.misses, INT32_MAX);
   exchange_word(v.guard_words.calls, ValueVersions::kWindow);
   in_service_.link_locked(m);
@@ -157,6 +161,8 @@ void ValueGuards::begin_window(Method& m) {
 
 void ValueGuards::watch_quietly(Method& m, Version& v) {
   m.value_versions.own().in_window = false;
+  assert(m.value_versions->limit >= ValueVersions::kFirstLimit &&
+         m.value_versions->limit <= ValueVersions::kMostLimit);
   exchange_word(v.guard_words.misses, m.value_versions->limit);
   m.value_versions.own().limit = std::min(2 * m.value_versions->limit, ValueVersions::kMostLimit);
   in_service_.link_locked(m);
@@ -178,8 +184,9 @@ void ValueGuards::consider_guard(Method& m) {
   sp.missed += g.misses;
   Decision d = decide_guard(g, policy_);
   if (d.action == Action::kKeep) return watch_quietly(m, *v);
-  observer_.log(m, action_name(d.action),
-                "guard of parameter " + values_text(*v) + " (value): " + d.reason, inputs_text(g));
+  observer_.decisions.log(m, action_name(d.action),
+                          "guard of parameter " + values_text(*v) + " (value): " + d.reason,
+                          inputs_text(g));
   // The stress plan's versions stay, right or wrong, so that their guards are tried.
   if (stress_.active(StressKind::kValues)) return watch_quietly(m, *v);
   take_back(m, d.action == Action::kBan);
@@ -188,6 +195,7 @@ void ValueGuards::consider_guard(Method& m) {
 void ValueGuards::take_back(Method& m, bool banned) {
   auto* v = const_cast<Version*>(m.optimized.load(std::memory_order_relaxed));
   ValueVersions& sp = m.value_versions.own();
+  assert(v->general != nullptr && !v->general->freed);
   sp.refused.insert(sp.refused.end(), v->values.begin(), v->values.end());
   sp.banned |= banned;
   ++sp.retries;

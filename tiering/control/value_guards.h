@@ -18,7 +18,7 @@ namespace uptier::tiering {
 
 class ValueGuards {
  public:
-  // What it works on; all outlive it.
+  // The parts that it works on. All outlive it.
   struct Parts {
     const Options& options;
     const Options& live;          // what of the options changes, and

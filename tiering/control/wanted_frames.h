@@ -1,13 +1,14 @@
 // WantedFrames: what the worker waits for with frames of optimized code.
 //
-//   newer     a frame of old code is at a loop: newer code is to be made when that is due (osr_out.cc)
-//   watched   frames of a method are to be asked to be observed when that is due (observe_loops.cc)
+//   newer     a frame of old code is at a loop: newer code is to be made when that is due (osr_exit.h)
+//   watched   frames of a method are to be asked to be observed when that is due (loop_copy_control.h)
 //
 //   Thread: wait() any; the rest with the runtime's state mutex.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -27,10 +28,11 @@ class WantedFrames {
     uint64_t osr_outs;  // frames that had moved when it was wanted
   };
 
-  // Whether anything is not due yet.
+  // Returns whether anything is not due yet.
   bool wait() const noexcept { return wait_.load(std::memory_order_relaxed); }
 
   void want_newer(const Newer& n) {
+    assert(n.method != nullptr && !n.method->removed);
     newer_.push_back(n);
     note_wait();
   }
@@ -52,6 +54,7 @@ class WantedFrames {
   // Has a method's frames called when it is time, once; the earlier time holds.
   void watch(Method& m, uint64_t due_ns) {
     auto at = std::ranges::find(watched_, &m, &Watched::method);
+    assert(std::ranges::count(watched_, &m, &Watched::method) <= 1);
     if (at == watched_.end()) {
       watched_.push_back({&m, due_ns});
     } else {

@@ -1,4 +1,4 @@
-// Flushed: what threads have handed over of a method, and what is known by it.
+// Flushed: the counts that threads have handed over for a method, and what follows from them.
 //
 //   notes --Observer--> streams --windows--> convergence --RateControl--> adaptation
 //                                               | drift
@@ -6,7 +6,7 @@
 //                                           seen_phase
 //
 // Law: made when something is first handed over, or a copy that counts comes into service; never
-// taken away. What has not come so far reads as nothing: no calls, no samples, still learning.
+// taken away. Before that it reads as no calls, no samples, still learning.
 //
 //   Thread: with the runtime's state mutex, all of it.
 #pragma once
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "jit/opt/inlinee.h"
+#include "profile/algebra/rake.h"
 #include "profile/data/estimate.h"
 #include "sampler/convergence.h"
 #include "sampler/schedule.h"
@@ -27,8 +28,8 @@
 
 namespace uptier::tiering {
 
-// What one thread has flushed of a method, or all that have gone (ended_streams.cc). Cumulative.
-// Where threads share their counters, what was counted is that of a stream of its own, thread 0.
+// What one thread has flushed of a method, or all that have gone (stream_recorder.h). Cumulative.
+// If threads share their counters, the counts are in a stream of their own, of thread 0.
 struct Stream {
   uint64_t calls = 0;
   uint64_t sampled_calls = 0;
@@ -48,12 +49,12 @@ struct Stream {
   std::vector<jit::AllExecutions> executions;  // of loops, with loop_dual
 };
 
-// Set in the number of the stream of what a thread has observed of optimized code.
+// Set in the number of a thread's stream that holds samples of optimized code.
 inline constexpr uint32_t kOptimizedStream = 1u << 31;
 // The number of the stream of threads that have gone.
 inline constexpr uint32_t kEndedStream = kOptimizedStream - 1;
 
-// What all threads together have seen of a body where it is inlined.
+// The counts of all threads together for a body at one place where it is inlined.
 struct SeenInPlace {
   std::map<SiteId, InlinedBlock> blocks;
   InlinedSites sites;
@@ -74,7 +75,7 @@ struct InlinedStream {
 using InlinedStreams =
     std::map<std::pair<jit::InlinePath, std::vector<std::pair<SlotKind, SiteId>>>, InlinedStream>;
 
-// Where the adaptive schedule is with a method; see rate_control.h.
+// The state of a method in the adaptive schedule; see rate_control.h.
 struct Adaptation {
   enum class Phase : uint8_t { kLearning, kKnown, kLooking };
   Phase phase = Phase::kLearning;
@@ -87,7 +88,7 @@ struct Adaptation {
   sampler::Progress at_tick;  // of all threads, at the last tick
 };
 
-// What code is made from when the program has changed its mind; see phase.h.
+// The counts that code is made from after the program's behavior has changed; see phase.h.
 struct SeenPhase {
   std::vector<uint64_t> blocks;  // by block site - 1, from windows of optimized code; or empty
   double error = 1;              // how far these may lie from the truth

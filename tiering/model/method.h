@@ -1,4 +1,4 @@
-// Method: the stable identity that a host registered, and what is in service for it.
+// Method: the stable identity that a host registered, and its code that is in service.
 //
 // A large program registers many methods and calls few, so a Method has in itself only what calls,
 // installs and removals look at. The rest is in parts that are made when they are first needed; each
@@ -8,9 +8,9 @@
 //   flushed      by what threads hand over          tiering/model/flushed.h
 //   optimizing   by optimized code                  tiering/model/optimizing.h
 //
-// What slow paths of any thread read is atomic and published with release after everything it leads
-// to; the rest belongs to whoever holds the mutex named beside it. Slow paths that read a part across
-// a wait hold the Method as well: the reclaimer looks for that.
+// Members that slow paths of any thread read are atomic, and are published with release after all that
+// they lead to. The others may be used with the mutex that is named beside them. A slow path that reads
+// a part across a wait also holds a pointer to the Method, for which the reclaimer looks.
 #pragma once
 
 #include <atomic>
@@ -53,7 +53,7 @@ struct Method {
       : id(id), ordinal(ordinal), host(host), info(std::move(info)) {}
 
   bool has_shape() const noexcept { return shape.made() != nullptr; }
-  // Whether the host describes it differently each time.
+  // Returns whether the host describes it differently each time.
   bool is_unstable() const noexcept {
     return unlike.load(std::memory_order_relaxed) >= kMostUnlike;
   }
@@ -79,8 +79,8 @@ struct Method {
   std::atomic<uint32_t> slab_words{0};
   std::atomic<bool> copy_asked{false};
   std::atomic<bool> failed{false};  // the first compilation failed: calls trap
-  // How often the host has described another body than the first time; at kMostUnlike it is asked for
-  // no better code any more. Written by who has the method's turn.
+  // The number of times that the host described another body than the first time. At kMostUnlike the
+  // method gets no better code any more. Written by the thread that has the method's turn.
   static constexpr uint32_t kMostUnlike = 4;
   std::atomic<uint32_t> unlike{0};
   // What it calls has been described ahead (warm_start.cc), or it is too late for that: set before the
@@ -115,12 +115,12 @@ struct Method {
   uint64_t removed_at = 0;   // which of all removals it was, from 1; 0: it was not
   std::thread::id teller;    // who calls gone()
   Method* next_gone = nullptr;  // GoneHosts: whose host is told next
-  // What could ask the host, or lead to what does: versions that are not freed, its own but for
-  // enterable ones and those that have its body in them; when it was removed, threads that may look
-  // at it still.
+  // The number of things through which the host may still be asked: the method's own versions that are
+  // not freed (enterable ones are not counted), other versions that have its body inlined, and after its
+  // removal the threads that may still look at it.
   uint32_t holds = 0;
   HostUse host_use = HostUse::kServes;
-  bool looked_at = false;  // of what holds it, threads
+  bool looked_at = false;  // threads are among these
   bool removed = false;
   bool retired = false;    // it was removed, and frames may have gone on since
   bool forgotten = false;  // its place has been given away, or nearly
@@ -132,14 +132,14 @@ struct Method {
   bool optimized_requested = false;
   bool optimize_failed = false;
   bool guard_banned = false;     // one that the host declared: the method is not optimized any more
-  bool unlinked = false;         // its code is there, but its cell asks; see evict.cc
+  bool unlinked = false;         // its code is there, but its cell asks; see eviction.h
   bool wants_optimized = false;  // was optimized when it was evicted
   bool ran_optimized = false;    // in code that counts nothing, its own or a caller's
   bool key_made = false;         // by MethodKeys
   bool shares_key = false;       // which was counted
 };
 
-// Returns what is observed of a loop; null before the first of the method's was to be. Any thread.
+// Returns the observation of a loop, or null before any loop of the method was observed. Any thread.
 LoopCopy* loop_copy(const Method& m, LoopId loop) noexcept;
 // The same, made if need be.
 LoopCopy& own_loop_copy(Method& m, LoopId loop);

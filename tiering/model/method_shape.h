@@ -1,11 +1,11 @@
 // MethodShape: what a description of a method says of it for good, and what its loops and exits need.
 //
-// Law: made whole by the first description (code/describe.cc), which any compilation begins with, then
-// published with a release store, and never taken away. So code of the method that came out of a
-// compiler has one, and what such code asks for finds it here without a lock and without memory. Who
-// looks before it is there finds a method without loops, blocks and exits.
+// Law: made whole by the first description (compile/describer.cc), which any compilation begins with, then
+// published with a release store, and never taken away. So compiled code of the method has one, and
+// slow paths of that code find it here without a lock and without memory. Before it is made, readers see
+// a method without loops, blocks and exits.
 //
-//   Thread: the constants and what is atomic any; the rest as it says.
+//   Thread: constants and atomic members any; the others as they say.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@
 
 namespace uptier::tiering {
 
-// What never changes of a loop that is timed.
+// A loop that is timed, as it stays for ever.
 struct TimedLoop {
   LoopId loop;  // none for the function's body
   LoopId parent;
@@ -65,7 +65,7 @@ struct MethodShape {
   std::unique_ptr<sampler::LoopCell[]> loop_cells;
   std::vector<jit::LoopRange> loop_ranges;  // of the latest instrumented copy; state mutex
 
-  // ---- Planned with Method::probes, and then constant but for the counts of exits -------------------
+  // ---- Planned with Method::probes, and then constant; the counts of exits rise ---------------------
 
   MethodExits exits;
   std::vector<TimedLoop> timed_loops;  // by site; loops.cc

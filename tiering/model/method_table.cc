@@ -1,11 +1,13 @@
 #include "tiering/model/method_table.h"
 
 #include <algorithm>
+#include <cassert>
 #include <type_traits>
 
 namespace uptier::tiering {
 
 bool MethodTable::reserve(uint32_t capacity) {
+  assert(methods_ == nullptr && capacity != 0);  // once, before all else
   auto words = [&](auto& all) {
     using Word = std::remove_reference_t<decltype(all[0])>;
     all.reset(static_cast<Word*>(std::calloc(capacity, sizeof(Word))));
@@ -22,6 +24,9 @@ Method* MethodTable::known(MethodId m) const {
 
 void MethodTable::put(std::unique_ptr<Method> m) {
   uint32_t index = m->id.index();
+  assert(methods_ != nullptr && index <= owned_.size());  // places are taken in a row
+  assert(index == owned_.size() || !serves(index));  // the method that had the place was taken out
+  assert(m->id.generation() >= generations_[index] && m->host_use == HostUse::kServes);
   methods_[index].store(m.get(), std::memory_order_release);  // pairs with at()
   auto& generation = generations_[index];
   generation = std::max<uint32_t>(generation, m->id.generation());
@@ -35,6 +40,7 @@ void MethodTable::put(std::unique_ptr<Method> m) {
 }
 
 void MethodTable::take_out(const Method& m) {
+  assert(serves(m.id));
   ids_[m.id.index()].store(MethodId::none().number(), std::memory_order_release);
 }
 

@@ -5,17 +5,18 @@
 // the runtime's state mutex and read without:
 //
 //   method       the latest method there; never null again once it was set
-//   id           its number while it is in service, else that of no method
+//   id           its number while it is in service, else MethodId::none()
 //   generation   the highest that has been given out
 //
-// Whoever reads `id` and finds it to be the one he has may use the method: a method that was taken out
-// lives until no thread can have found it (Reclaimer::leave). What becomes of its place then is in
-// code/places.h.
+// A thread that reads `id` and finds its own id there may use the method: a method that was taken out
+// lives until no thread can have found it (Reclaimer::leave). places.h says what happens to its place
+// then.
 //
 //   Thread: what changes the table, and all(), under the state mutex; everything else any.
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -29,22 +30,23 @@ namespace uptier::tiering {
 
 class MethodTable {
  public:
-  // Makes room for `capacity` places, once, before all else; false when it is refused. What no method
-  // has had costs address space only, 16 bytes a place.
+  // Makes room for `capacity` places, once, before all else. Returns false if memory is refused. A
+  // place that no method has had costs address space only, 16 bytes.
   bool reserve(uint32_t capacity);
 
   // The number of places that a method has had.
   uint32_t size() const { return size_.load(std::memory_order_acquire); }  // pairs with put()
   // The method at a place that has had one, in service or not.
   Method& at(uint32_t index) const {
+    assert(index < size());
     return *methods_[index].load(std::memory_order_acquire);  // pairs with put()
   }
-  // Whether put() has been told the id, as far as can be told.
+  // Returns whether the id may be one that put() was given: its place and generation were given out.
   bool has_had(MethodId m) const {
     return m.valid() && m.index() < size() &&
            m.generation() <= generations_[m.index()].load(std::memory_order_relaxed);
   }
-  // Whether the id is that of a method that was put in and not taken out. Reads no Method.
+  // Returns whether a method with this id was put in and not taken out. Reads no Method.
   bool serves(MethodId m) const {
     // Acquire pairs with put() and take_out().
     return has_had(m) && ids_[m.index()].load(std::memory_order_acquire) == m.number();
@@ -64,10 +66,11 @@ class MethodTable {
   std::span<const std::unique_ptr<Method>> all() const { return owned_; }
   // Makes room for one more, so that put() is not refused it.
   void make_room() {
+    assert(owned_.size() == size());
     if (owned_.size() == owned_.capacity()) owned_.reserve(2 * owned_.size() + 16);
   }
-  // Gives a method the place of its id: a new one at the end, or that of a method which nobody can
-  // have any more and which is destroyed. Ready for calls before.
+  // Gives a method the place of its id: a new place at the end, or one whose method nobody can have
+  // any more. That method is destroyed. The caller has made the new one ready for calls.
   void put(std::unique_ptr<Method> m);
   // From here on the id is nobody's. The method stays.
   void take_out(const Method& m);

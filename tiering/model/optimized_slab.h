@@ -4,6 +4,7 @@
 //   Thread: the owner's; others read the number of words, which a slab has for life.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "sampler/slab_arena.h"
@@ -25,6 +26,7 @@ inline uint64_t counted_copy(uint64_t* slab) noexcept {
 
 // Takes a slab of so many words, whose copy is to be said; null when it is refused.
 inline uint64_t* take_optimized_slab(sampler::SlabArena& slabs, uint32_t words) noexcept {
+  assert(words <= UINT32_MAX - kSlabHeadWords);
   uint64_t* taken = slabs.take(words + kSlabHeadWords);
   if (taken == nullptr) return nullptr;
   uint64_t* slab = taken + kSlabHeadWords;
@@ -35,6 +37,7 @@ inline uint64_t* take_optimized_slab(sampler::SlabArena& slabs, uint32_t words) 
 // Gives one back, of a method that is gone for good.
 inline void give_optimized_slab(sampler::SlabArena& slabs, uint64_t* slab) noexcept {
   if (slab == nullptr) return;
+  assert(slab_words(slab) <= UINT32_MAX - kSlabHeadWords);
   slabs.give(slab - kSlabHeadWords, static_cast<uint32_t>(slab_words(slab)) + kSlabHeadWords);
 }
 

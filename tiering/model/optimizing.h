@@ -1,8 +1,8 @@
-// Optimizing: what came of optimizing a method, but for the version that calls reach.
+// Optimizing: the results of optimizing a method, except for the version that calls reach.
 //
 // Law: made when something of it is first written, with the first optimized version for calls at the
-// latest; by the worker, or without one whoever flushes. Never taken away. What has not come so far
-// reads as nothing: no copy, no trial, no version.
+// latest; by the worker, or without a worker by the thread that flushes. Never taken away. Before that it
+// reads as no copy, no trial, no version.
 //
 //   Thread: `copy`, `copy_expected`, `trial` and what `loop_copies` has in service are read by slow
 //           paths without a lock; all else with the runtime's state mutex.
@@ -26,17 +26,17 @@
 
 namespace uptier::tiering {
 
-// What a thread handed over last of inlined bodies.
+// The counts of inlined bodies that a thread handed over last.
 struct InlinedWords {
   uint32_t copy = 0;               // which copy counted it
   std::vector<uint64_t> words;     // of blocks
   std::vector<InlinedSite> slots;  // by Version::slots
 };
 
-// What the windows of an instrumented copy of optimized code say; see copy_windows.cc.
+// The windows of an instrumented copy of optimized code; see drift_detector.h.
 struct CopyWindows {
-  // What the copy counts, by word of its slab: block site - 1, and behind these tables of targets, and
-  // all of inlined bodies.
+  // Which words of its slab the copy counts in: by block site - 1, then tables of targets, then the
+  // words of inlined bodies.
   std::vector<bool> observed;
   sampler::Convergence convergence;   // of its windows
   std::vector<double> known, recent;  // what it counted, up to the last whole window and since
@@ -45,13 +45,13 @@ struct CopyWindows {
   double drift = 0;   // how far at least `known` is from what the code was made from; 0: not known
   bool told = false;  // that nothing follows from the drift
 
-  // How far what is known may lie from the truth.
+  // Returns how far `known` may lie from the truth.
   double error() const;
   void forget(double epsilon);
 };
 
 // What is observed of optimized code that frames stay in, at one of their loops; see
-// observe_loops.cc. The counts of copies, and what is known of all of them, are Optimizing's.
+// loop_copy_control.h. The counts of copies, and what is known of all of them, are Optimizing's.
 struct LoopCopy {
   std::atomic<const Version*> version{nullptr};  // in service; read by slow paths without a lock
   // Guarded by Runtime's state mutex.
@@ -67,7 +67,7 @@ struct LoopCopies {
 };
 
 struct Optimizing {
-  // The instrumented copy in service; see observe_optimized.cc. Stores are releases that pair with
+  // The instrumented copy in service; see copy_control.h. Stores are releases that pair with
   // acquire loads in slow paths.
   std::atomic<const Version*> copy{nullptr};
   // The one before has gone with its version, and another is being made: rates stay as they are.

@@ -1,16 +1,19 @@
 #include "tiering/model/places.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "profile/base/wall.h"
 
 namespace uptier::tiering {
 
 bool means_one_of(const Version& v, const Places::Set& places) {
+  assert(v.freed || v.refers_to.empty() || v.refers_to.back() < places.size());
   return !v.freed && std::ranges::any_of(v.refers_to, [&](uint32_t p) { return places[p]; });
 }
 
 void Places::begin_look(Look& look) noexcept {
+  assert(last_look_ == nullptr || last_look_->since <= removals_);  // in the order of their begin
   look.since = removals_;
   look.before = last_look_;
   (last_look_ == nullptr ? first_look_ : last_look_->after) = &look;
@@ -18,6 +21,8 @@ void Places::begin_look(Look& look) noexcept {
 }
 
 void Places::end_look(Look& look) noexcept {
+  assert(look.before != nullptr ? look.before->after == &look : first_look_ == &look);
+  assert(look.after != nullptr ? look.after->before == &look : last_look_ == &look);
   (look.before == nullptr ? first_look_ : look.before->after) = look.after;
   (look.after == nullptr ? last_look_ : look.after->before) = look.before;
 }
@@ -29,6 +34,7 @@ Places::Set Places::candidates(size_t kept) const {
   size_t end = removed_.size() - std::min(kept, removed_.size());
   for (size_t i = 0; i < end; ++i) {
     const Method& m = methods_.at(removed_[i]);
+    assert(m.removed_at != 0 && !methods_.serves(m.id));
     if (removed_meanwhile(m)) break;  // later ones are, too
     places[removed_[i]] = std::ranges::all_of(m.versions, [&](const auto& v) {
       return v->freed || (v->enterable && m.host_use == HostUse::kUntilGone);
@@ -38,6 +44,7 @@ Places::Set Places::candidates(size_t kept) const {
 }
 
 void Places::keep_what_code_means(Set& places) const {
+  assert(places.size() == methods_.all().size());
   for (const auto& m : methods_.all()) {
     bool left = !m->looked_at && m->host_use == HostUse::kOver;
     if (!left) places[m->id.index()] = false;
@@ -70,6 +77,7 @@ void Places::forget_paths(const Set& places) const {
 }
 
 void Places::free(const Set& places) {
+  assert(places.size() == methods_.all().size());
   std::erase_if(removed_, [&](uint32_t index) {
     // A place that is refused a node of the list stays with its method, and goes another time.
     return places[index] && finishes([&] { free_.push_back(index); });
@@ -81,6 +89,7 @@ void Places::free(const Set& places) {
 std::optional<uint32_t> Places::take() {
   if (free_.empty()) return std::nullopt;
   uint32_t index = free_.front();
+  assert(!methods_.serves(index));
   free_.pop_front();
   return index;
 }

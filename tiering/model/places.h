@@ -1,8 +1,8 @@
-// Places: what becomes of the place of a method that was removed: its index, and by that its stub, its
-// cell, its words in every thread's context.
+// Places: how the place of a removed method is used again. A place is an index, and by that a stub, a
+// cell, and words in every thread's context.
 //
 //   in service --remove_methods--> removed --(nothing means it)--> free --add_method--> in service
-//            \--retire_methods--> retired --(gone.h)--> removed
+//            \--retire_methods--> retired --(retired_hosts.h)--> removed
 //
 // A removed method keeps its place, and the report and the profile keep what is known of it, until
 // Options::removed_kept later ones have been removed or places have run out. From then on the place
@@ -10,8 +10,8 @@
 //
 //   what could                   why it does not
 //   ---------------------------  ------------------------------------------------------------------
-//   frames of its code           its versions are freed when none is left (reclaim.h)
-//   frames that leave code of    its host is there until none is left, and told before (gone.h);
+//   frames of its code           its versions are freed when none is left (reclaimer.h)
+//   frames that leave code of    its host is there until none is left, and told before (retired_hosts.h);
 //     a retired one for it         one that was removed has no such
 //   threads that found it in     all have been quiescent since, or stand still and hold no address
 //     service, in slow paths       of it (Reclaimer::leave)
@@ -28,13 +28,14 @@
 //   traces                       handles are Method::ordinal, which is not used again
 //   log records, profiles        carry the whole id; keys of the host's
 //
-// What stays with the host is the address: whoever calls it gets the trap kNoCode while the place
-// waits, and the new method from then on. What its stub leads to reads nothing of the method
-// (RuntimeImpl::enter), which another thread may be putting away.
+// The host may keep the entry address. A call of it ends with the trap kNoCode while the place waits,
+// and reaches the new method from then on. The code that the stub leads to (Guest) reads nothing of the
+// old method, which another thread may be destroying.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -50,8 +51,8 @@ class Places {
  public:
   // Places by index: whether each is one of those that a step is about.
   using Set = std::vector<bool>;
-  // Somebody looks at methods, since so many removals. It lies with who looks, so that looking cannot
-  // be refused.
+  // A thread looks at methods, since so many removals. It lies in the caller's frame, so that looking
+  // needs no memory.
   struct Look {
     Look() = default;
     Look(const Look&) = delete;
@@ -72,6 +73,7 @@ class Places {
   void note_added() { ++methods_seen_; }
   // The method has just been removed: it is the latest one that was.
   void note_removed(Method& m) {
+    assert(m.removed_at <= removals_);
     m.removed_at = ++removals_;
     finishes([&] { removed_.push_back(m.id.index()); });  // else its place is nobody's for good
   }
@@ -81,7 +83,7 @@ class Places {
   // Begins and ends a LookingAround.
   void begin_look(Look& look) noexcept;
   void end_look(Look& look) noexcept;
-  // Whether a method was removed since the earliest one that is there began.
+  // Returns whether a method was removed after the earliest look that goes on began.
   bool removed_meanwhile(const Method& m) const {
     return first_look_ != nullptr && m.removed_at > first_look_->since;
   }
@@ -93,16 +95,16 @@ class Places {
     finishes([&] { free_.push_front(index); });
   }
   bool none_free() const { return free_.empty(); }
-  // How many of the latest removals are to keep their places when others are looked for now; nothing:
-  // none are to be. `fresh`: there is a place that no method has had; `kept`: Options::removed_kept.
+  // Returns how many of the latest removals keep their places if other places are looked for now, or
+  // nothing if no place is to be looked for. `fresh`: there is a place that no method has had; `kept`: Options::removed_kept.
   std::optional<size_t> looks_for_more(bool fresh, uint64_t kept) const;
   // They were looked for.
   void looked_for_more();
 
   // The steps by which they are found, in this order; the runtime's are between them.
   //
-  // Returns those of the oldest removals but for the last `kept`, as far as nothing runs the methods'
-  // own code. What frames that leave others' code go on in goes with those (gone.h).
+  // Returns the places of all removals except the last `kept`, if nothing runs the methods' own
+  // code. What frames that leave others' code go on in goes with those (retired_hosts.h).
   Set candidates(size_t kept) const;
   // Leaves those alone that code means, or whose methods are looked at.
   void keep_what_code_means(Set& places) const;
@@ -119,7 +121,7 @@ class Places {
   Look *first_look_ = nullptr, *last_look_ = nullptr;  // in the order in which they began
 };
 
-// Whether a version that is not freed means a method of one of the places.
+// Returns whether a version that is not freed refers to a method of one of the places.
 bool means_one_of(const Version& v, const Places::Set& places);
 
 }  // namespace uptier::tiering

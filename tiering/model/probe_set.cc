@@ -1,6 +1,7 @@
 #include "tiering/model/probe_set.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "jit/frontend/select_probes.h"
@@ -61,6 +62,7 @@ ProbeSet::ProbeSet(const jit::Function& f, const ProbeChoice& choice) {
   sites.loops = {};
   jit::plan_sites(f, sites, optimized_plan_);
   words_ = plan_.bytes / 8;
+  assert(optimized_plan_.bytes % 8 == 0);
   flow_ = jit::FlowLayout(std::move(flow), plan_);
   schema_.cfg_hash = f.cfg_hash;
   blocks_ = f.block_sites;
@@ -71,6 +73,8 @@ ProbeSet::ProbeSet(const jit::Function& f, const ProbeChoice& choice) {
   draws_ = draws.blocks;
   if (edges_ != 0) draws_.insert(draws_.end(), draws.edges.begin(), draws.edges.end());
   add_sites(f, draws);
+  assert(draws_.size() == schema_.slots.size());
+  assert(blocks_ + edges_ + sources_.size() == schema_.slots.size());
 }
 
 ProbeSet::ProbeSet(Schema own) : own_(true), schema_(std::move(own)), words_(schema_.words()) {}
@@ -109,7 +113,7 @@ void ProbeSet::add_flow(std::span<const uint64_t> slab, std::span<const uint64_t
   profile::FlowCounts counts = flow_.counts_of(slab, traps, entries);
   std::copy_n(counts.blocks.begin(), std::min<size_t>(blocks_, counts.blocks.size()),
               out.counts.begin());
-  // What lies behind the real edges are ways in and out that no profile shows.
+  // The counts after the real edges are of entries and exits that no profile shows.
   std::copy_n(counts.edges.begin(), std::min<size_t>(edges_, counts.edges.size()),
               out.counts.begin() + blocks_);
 }
@@ -117,6 +121,7 @@ void ProbeSet::add_flow(std::span<const uint64_t> slab, std::span<const uint64_t
 void ProbeSet::add_site(const jit::ProbePlan& plan, const Slot& slot, const Source& s,
                         std::span<const uint64_t> slab, const MethodAt& method_at,
                         const ForgottenTargets& forgotten, profile::Observed& out) const {
+  assert(slot.word < out.counts.size());
   auto words = out.counts.begin() + slot.word;
   if (s.loop) {
     auto counts = jit::loop_counts(plan, LoopId(s.index), slab);
@@ -184,6 +189,7 @@ profile::Observed ProbeSet::read_optimized(std::span<const uint64_t> slab,
 }
 
 bool ProbeSet::counts_turns(SiteId site) const {
+  assert(site != 0);
   size_t at = size_t{site} - blocks_ - 1;
   return at < plan_.sites.size() && is_of_turns(plan_.sites[at]);
 }

@@ -25,7 +25,7 @@
 
 namespace uptier::tiering {
 
-// What is to be observed, for all methods of a runtime.
+// The choice of what is observed, for all methods of a runtime.
 struct ProbeChoice {
   jit::ProbeRequest flow;
   jit::SiteProbeRequest sites;
@@ -45,7 +45,7 @@ using MethodAt = std::function<std::optional<MethodKey>(uint64_t address)>;
 // forgotten_targets.cc.
 using ForgottenTargets = std::map<std::pair<SiteId, uint64_t>, uint64_t>;
 
-// Where a slab has the targets of one site.
+// The place of one site's targets in a slab.
 struct TargetTable {
   SiteId site = 0;
   uint32_t word = 0;  // its first
@@ -56,7 +56,7 @@ class ProbeSet {
  public:
   ProbeSet() = default;
   ProbeSet(const jit::Function& f, const ProbeChoice& choice);
-  // Of a method whose counters the host lays out: a word for each of the schema's.
+  // For a method whose counters the host lays out: a word for each word of the schema.
   explicit ProbeSet(Schema own);
 
   const jit::ProbePlan& plan() const { return plan_; }
@@ -70,9 +70,9 @@ class ProbeSet {
   // With what each slot is drawn; empty of counters that the host lays out.
   std::span<const profile::Draw> draws() const { return draws_; }
   uint32_t slab_words() const { return words_; }
-  // Whether a body is one block that nothing in the code counts: its calls say all.
+  // Returns whether a body is one block that no code counts: the number of its calls says all.
   bool counts_by_calls() const { return !own_ && words_ == 0 && blocks_ != 0; }
-  // Whether threads count in one slab, so that what one hands over is what all have counted.
+  // Returns whether all threads count in one slab, so that each hands over the counts of all.
   bool shared() const { return plan_.counters != CounterMode::kPerThread; }
 
   // Returns what a copy of a slab holds.
@@ -85,7 +85,7 @@ class ProbeSet {
   // The same of a copy of the optimized copy's slab, as far as that counts.
   profile::Observed read_optimized(std::span<const uint64_t> slab, const MethodAt& method_at,
                                    const ForgottenTargets& forgotten = {}) const;
-  // Whether probes of values, the host's or the library's, are observed in optimized code.
+  // Returns whether probes of values, the host's or the library's, are observed in optimized code.
   bool has_probes_in_optimized() const;
   // Returns where slabs have targets of calls: those of either plan.
   std::vector<TargetTable> target_tables(bool optimized) const;

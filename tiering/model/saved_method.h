@@ -13,7 +13,7 @@ struct SavedMethod {
   bool trusted = false;    // code was made from it alone
   bool drifted = false;    // and turned out not to be what happens now
 
-  // Whether what is to come can be told from it.
+  // Returns whether what is to come can be told from it.
   bool holds() const { return !drifted; }
 };
 

@@ -1,5 +1,7 @@
 #include "tiering/model/side_exits.h"
 
+#include <cassert>
+
 #include "jit/analysis/deopt_targets.h"
 
 namespace uptier::tiering {
@@ -23,6 +25,7 @@ MethodExits::MethodExits(const jit::Function& f, const jit::LoopForest& forest,
   sites_.insert(sites_.end(), blocks.begin(), blocks.end());
   blocks_ = static_cast<uint32_t>(blocks.size());
   add_values(f, blocks);
+  assert(sites_.size() >= size_t{guards_} + blocks_);  // guards, then blocks, then value sites
   counters_ = std::make_unique<Counter[]>(sites_.size());
   for (uint32_t e = 0; e < sites_.size(); ++e) {
     counters_[e].ask_at.store(exit_limit(snapshot(e), policy), std::memory_order_relaxed);
@@ -31,6 +34,7 @@ MethodExits::MethodExits(const jit::Function& f, const jit::LoopForest& forest,
 
 // A value site counts as in a loop if its block is in one: its guard stands there or before it.
 void MethodExits::add_values(const jit::Function& f, const std::vector<Site>& blocks) {
+  assert(blocks.size() == f.layout.size());
   std::vector<jit::InstId> probes = jit::value_probes(f);
   size_t next = 0;
   for (size_t b = 0; b < f.layout.size(); ++b) {
@@ -44,6 +48,7 @@ void MethodExits::add_values(const jit::Function& f, const std::vector<Site>& bl
 }
 
 bool MethodExits::count(uint32_t exit) noexcept {
+  assert(exit < sites_.size());
   Counter& c = counters_[exit];
   uint64_t n = c.exits.fetch_add(1, std::memory_order_relaxed) + 1;
   uint64_t at = c.ask_at.load(std::memory_order_relaxed);
@@ -52,15 +57,18 @@ bool MethodExits::count(uint32_t exit) noexcept {
 }
 
 void MethodExits::ask_again(uint32_t exit) noexcept {
+  assert(exit < sites_.size());
   counters_[exit].ask_at.store(0, std::memory_order_relaxed);
 }
 
 ExitSnapshot MethodExits::snapshot(uint32_t exit) const {
+  assert(exit < sites_.size() && sites_[exit].answered <= exits(exit));
   const Site& s = sites_[exit];
   return {exits(exit) - s.answered, s.retries, s.in_loop, is_guard(exit)};
 }
 
 void MethodExits::answer(uint32_t exit, bool met, bool banned, const PolicyOptions& policy) {
+  assert(exit < sites_.size());
   Site& s = sites_[exit];
   if (met) {
     s.answered = exits(exit);
@@ -97,6 +105,7 @@ std::vector<SiteId> MethodExits::kept_values(bool loop) const {
 }
 
 bool MethodExits::kept_now(uint32_t exit, bool loop) const {
+  assert(exit < sites_.size() && sites_[exit].known <= exits(exit));
   const Site& s = sites_[exit];
   return s.banned || (loop && s.kept) || exits(exit) != s.known;
 }

@@ -1,5 +1,6 @@
 #include "tiering/model/stack.h"
 
+#include <cassert>
 #include <utility>
 
 namespace uptier {
@@ -31,17 +32,21 @@ void NativeStack::restore(sampler::ThreadContext& c) const noexcept {
 namespace tiering {
 
 void ThreadStacks::set_own(const void* thread, uintptr_t low, uintptr_t high) {
+  assert(own_ == nullptr && low <= high);
   own_ = std::make_unique<NativeStack>(thread, low, high);
   current_ = own_.get();
 }
 
 NativeStack& ThreadStacks::add(std::unique_ptr<NativeStack> stack) {
+  assert(stack->top == 0 && stack->low < stack->high);
   stack->place = others_.size();
   others_.push_back(std::move(stack));
   return *others_.back();
 }
 
 void ThreadStacks::remove(NativeStack& stack) {
+  assert(&stack != current_ && stack.place < others_.size());
+  assert(others_[stack.place].get() == &stack && (stack.top == 0 || suspended_ != 0));
   if (stack.top != 0) --suspended_;
   size_t place = stack.place;
   std::swap(others_[place], others_.back());
@@ -51,6 +56,9 @@ void ThreadStacks::remove(NativeStack& stack) {
 
 void ThreadStacks::change(NativeStack& to, uintptr_t top, sampler::ThreadContext& c) noexcept {
   NativeStack& from = *current_;
+  assert(&to != current_ && to.thread == from.thread);
+  assert(from.top == 0 &&
+         (from.high == 0 || from.holds(top)));  // it runs, and its frames are there
   from.save(c);
   from.top = top;
   if (to.top == 0) ++suspended_;  // else one has come and one gone

@@ -1,7 +1,7 @@
 // NativeStack: a stack that a thread runs compiled code on, its own or one that the host has named.
 //
-// What compiled code and the paths around it keep for a stack lies in the thread's context while
-// the thread is on it, and here while it is suspended:
+// The state that compiled code and the paths around it keep for a stack lies in the thread's context
+// while the thread is on the stack, and here while the stack is suspended:
 //
 //   limit              below which prologues trap
 //   activation         the chain of its invokes; traps unwind along it
@@ -15,6 +15,7 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -53,10 +54,10 @@ class NativeStack {
   uint64_t limit = 0;
   const jit::HostExit* host_exits = nullptr;  // AttachedThread::host_exits
   int64_t fuel = sampler::kFuelWithoutEnd;    // of its innermost invoke
-  tiering::InvokeFrame* invokes = nullptr;    // the innermost; see transitions/stop.h
-  // What callers kept in registers: a copy of the library's frames that suspended it, from below
-  // that of RuntimeImpl::switch_stack to above that of its C function. They are gone by the time
-  // that anybody looks.
+  tiering::InvokeFrame* invokes = nullptr;    // the innermost; see thread_stop.h
+  // The registers of callers: a copy of the library's frames that suspended the stack, from below the
+  // frame of HostStacks' switch to above the frame of its C function. The frames themselves are gone when
+  // the reclaimer looks.
   static constexpr size_t kWordsBelow = 16, kWordsAbove = 48;
   std::array<uintptr_t, kWordsBelow + kWordsAbove> registers = {};
 
@@ -76,7 +77,7 @@ namespace tiering {
 // The stacks of one thread.
 class ThreadStacks {
  public:
-  // What frames of a thread that stands still may have left, lowest word first.
+  // A range of words that frames of a suspended stack may have written, lowest address first.
   struct Words {
     uintptr_t from, to;
   };
@@ -85,7 +86,7 @@ class ThreadStacks {
   NativeStack& own() const { return *own_; }
   NativeStack& current() const { return *current_; }
   bool any_suspended() const { return suspended_ != 0; }
-  // Whether each of its stacks can be looked at.
+  // Returns whether each of its stacks can be looked at.
   bool known() const { return own_->high != 0; }
 
   NativeStack& add(std::unique_ptr<NativeStack> stack);
@@ -96,6 +97,7 @@ class ThreadStacks {
   // Calls `look(Words)` for the current stack from `top` up, and for all that is suspended.
   template <typename F>
   void each(uintptr_t top, F look) const {
+    assert(current_->top == 0 && top <= current_->high);
     look(Words{top, current_->high});
     if (suspended_ == 0) return;
     look_suspended(*own_, look);
@@ -106,6 +108,7 @@ class ThreadStacks {
   template <typename F>
   static void look_suspended(const NativeStack& s, F look) {
     if (s.top == 0) return;
+    assert(s.top <= s.high);
     look(Words{s.top, s.high});
     auto from = reinterpret_cast<uintptr_t>(s.registers.data());
     look(Words{from, from + sizeof s.registers});

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "sampler/gap.h"
 
@@ -37,7 +38,8 @@ uint64_t stack_limit(const StackBounds& stack, const Options& o) {
 }  // namespace
 
 Result<std::unique_ptr<AttachedThread>> AttachedThread::create(void* runtime, const Options& o,
-                                                               uint32_t number) {
+                                                               uint32_t number,
+                                                               HaveLoopsAsk have_loops_ask) {
   auto methods = static_cast<uint32_t>(o.max_methods);
   auto context = sampler::Reservation::create(sampler::context_bytes(methods), "thread context");
   if (!context) return context.error();
@@ -57,19 +59,19 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(void* runtime, co
   StackBounds stack = stack_bounds();
   auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
   if (stack.high != 0 && (here < stack.low || here >= stack.high)) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "the thread is not on its own stack: attach there, and name this one by "
-                 "create_stack"};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        "the thread is not on its own stack: attach there, and register this one by create_stack"};
   }
   if (stack.high != 0 && here <= stack.low + o.stack_reserve) {
     return Error{ErrorCode::kResourceExhausted,
                  "the thread has " + std::to_string(here - std::min(here, stack.low)) +
                      " bytes of stack left, and stack_reserve (" + std::to_string(o.stack_reserve) +
-                     ") is kept for host functions: nothing could be called"};
+                     ") is reserved for host functions: nothing could be called"};
   }
   t->stacks.set_own(t.get(), stack.low, stack.high);
   c.stack_limit = stack_limit(stack, o);
-  t->stop.set_up(c, t->stacks);
+  t->stop.set_up(c, t->stacks, have_loops_ask);
   c.owner = t.get();
   c.runtime = runtime;
   // Seeds, and threads, that follow each other start far apart in the generator's orbit.
@@ -108,6 +110,7 @@ sampler::CostCounts AttachedThread::cost_counts() const noexcept {
 }
 
 void AttachedThread::enter_blocked(const void* top) noexcept {
+  assert(top != nullptr && blocked.load(std::memory_order_relaxed) != kLookedAt);
   stack_top = reinterpret_cast<uintptr_t>(top);
   blocked.store(kBlocked, std::memory_order_release);  // pairs with begin_look()
 }
@@ -127,6 +130,7 @@ bool AttachedThread::begin_look() noexcept {
 }
 
 void AttachedThread::end_look() noexcept {
+  assert(blocked.load(std::memory_order_relaxed) == kLookedAt);
   blocked.store(kBlocked, std::memory_order_release);
   blocked.notify_one();
 }

@@ -21,6 +21,7 @@
 #include "sampler/reservation.h"
 #include "sampler/slab_arena.h"
 #include "sampler/snapshot_ring.h"
+#include "tiering/events/events.h"
 #include "tiering/model/stack.h"
 #include "tiering/model/thread_stop.h"
 #include "uptier/options.h"
@@ -33,9 +34,11 @@ namespace uptier::tiering {
 
 class AttachedThread {
  public:
-  // Of the calling thread. `runtime` is what its context carries.
+  // Of the calling thread. `runtime` is what its context carries, and `have_loops_ask` is called with
+  // when an invoke of the thread does not end.
   static Result<std::unique_ptr<AttachedThread>> create(void* runtime, const Options& options,
-                                                        uint32_t number);
+                                                        uint32_t number,
+                                                        HaveLoopsAsk have_loops_ask = nullptr);
 
   sampler::ThreadContext& context() const {
     return *static_cast<sampler::ThreadContext*>(context_memory_.data());
@@ -51,7 +54,7 @@ class AttachedThread {
   std::vector<sampler::LoopTimer::Execution> first_loops;
   const sampler::LoopTimer& loops() const { return loops_; }
   sampler::CostMeter& cost() { return cost_; }
-  // What was met so far, on the quick paths of loops too, which the meter does not see.
+  // Returns the costs so far, with those of the quick paths of loops, which the meter does not see.
   sampler::CostCounts cost_counts() const noexcept;
   // Returns the processor time that the thread has used, in ns. Thread: any.
   uint64_t cpu_ns() const noexcept;
@@ -61,7 +64,7 @@ class AttachedThread {
   uint32_t scopes = 0;
   // The context that was current before, for nesting runtimes on one thread.
   sampler::ThreadContext* outer = nullptr;
-  // The reclamation epoch at the thread's last quiescent point; see reclaim.h.
+  // The reclamation epoch at the thread's last quiescent point; see reclaimer.h.
   std::atomic<uint64_t> epoch{0};
 
   // Frames of compiled code whose host_resume is under way, the innermost first (stack_walk.h); of
@@ -87,12 +90,14 @@ class AttachedThread {
   void end_look() noexcept;
 
   // The rounds that a frame runs in the instrumented copy of optimized code of a loop, the last that
-  // began; see transitions/observe_round.cc.
+  // began; see runtime/observed_rounds.h.
   struct Burst {
     uint32_t rounds_left = 0;
     uint64_t began_ns = 0;
   };
   Burst burst;
+
+  GuestEvents events;  // what it records below guest frames
 
   // Losses that only this thread counts.
   std::atomic<uint64_t> samples_without_copy{0};

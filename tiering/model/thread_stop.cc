@@ -5,13 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <string>
 
 #include "jit/code/end_body.h"
 #include "jit/code/global_locks.h"
-#include "tiering/runtime/runtime_impl.h"
+#include "tiering/model/thread.h"
 
 namespace uptier::tiering {
 namespace {
@@ -56,14 +57,17 @@ ThreadStop::~ThreadStop() {
   if (timer != kNoTimer) ::syscall(SYS_timer_delete, timer);
 }
 
-void ThreadStop::set_up(sampler::ThreadContext& context, const ThreadStacks& stacks) {
+void ThreadStop::set_up(sampler::ThreadContext& context, const ThreadStacks& stacks,
+                        HaveLoopsAsk have_loops_ask) {
   context_ = &context;
   stacks_ = &stacks;
+  have_loops_ask_ = have_loops_ask;
   thread_ = static_cast<int>(::gettid());
 }
 
 // What was raised was so for the invoke around it. The timer fires on if that one is to end as well.
 void ThreadStop::begin_slow() noexcept {
+  assert(innermost_ != nullptr);
   InvokeFrame& f = *innermost_;
   bool was_raised = raised_;
   lower_limit();
@@ -87,6 +91,7 @@ bool ThreadStop::end_slow(uint64_t deadline_ns) noexcept {
 }
 
 InvokeFrame* ThreadStop::leave_stack() noexcept {
+  assert(context_ != nullptr);
   InvokeFrame* left = innermost_;
   innermost_ = nullptr;  // from here on the handler raises nothing
   lower_limit();
@@ -114,7 +119,7 @@ void ThreadStop::tick(void* machine) noexcept {
   if (ticks_ == kShortAfter) set_kernel_timer(timer, 0, kShortPause, kShortPause);
   if (ticks_ == kLongAfter) set_kernel_timer(timer, 0, kLongPause, kLongPause);
   sampler::ThreadContext& c = *context_;
-  if (ticks_ % kLoopsAsk == 0) static_cast<RuntimeImpl*>(c.runtime)->have_all_loops_ask();
+  if (ticks_ % kLoopsAsk == 0 && have_loops_ask_ != nullptr) have_loops_ask_(c.runtime);
   if (c.activation == f->before) return;  // not yet in its code, or not any more
   bool host_raised = c.pending_trap != 0 && c.pending_trap != kInterrupted;
   if (host_raised && ticks_ <= kPatience) return;
@@ -244,6 +249,7 @@ Status handle(int signal) {
 // To ignore it drops those that are on their way. A handler that the host has installed since stays.
 void unhandle(int signal) {
   std::lock_guard lock(jit::global_lock(jit::GlobalLock::kFaultHandlers));
+  assert(g_users[signal] != 0);
   if (--g_users[signal] != 0) return;
   struct sigaction now = {};
   if (::sigaction(signal, nullptr, &now) != 0) return;
@@ -282,7 +288,7 @@ Status ThreadStop::ask() noexcept {
     auto empty = std::ranges::find_if(mail_, holds(0));
     if (empty == mail_.end()) {
       return Error{ErrorCode::kResourceExhausted,
-                   "interrupt: the thread has not heard of the last interrupts yet: try again"};
+                   "interrupt: the thread has not noticed the last interrupts yet: try again"};
     }
     empty->store(number);
   }
@@ -297,6 +303,7 @@ Stops::~Stops() {
 }
 
 void Stops::add(ThreadStop& t, uint32_t number) {
+  assert(number != 0);  // which stands for all
   std::lock_guard lock(mutex_);
   threads_.push_back({&t, number});
 }

@@ -12,8 +12,9 @@
 // again, so it ends that one or, if it is over, none. A timeout is for its invoke and all within: each
 // has the earliest of their deadlines. Nothing ends but bodies, where no lock is held.
 //
-// The timer is set to what is wanted, and then what is wanted is asked again: whoever puts a number
-// into the mailbox fires the timer afterwards, so that either its signal comes or the number is seen.
+// The thread sets the timer to the wanted time, and then computes the wanted time again. Another thread
+// that puts a number into the mailbox fires the timer afterwards. So either the signal comes, or the
+// number is seen.
 //
 //   Thread: a ThreadStop belongs to its thread, with its signal handler; but others fill the mailbox,
 //   read `number`, and fire the timer, holding Stops' mutex.
@@ -23,6 +24,7 @@
 
 #include <array>
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -45,7 +47,10 @@ struct InvokeFrame {
   bool asked = false;             // an interrupt is for it
 };
 
-// What a call of code is limited by.
+// Has each loop of optimized code of a runtime ask once whether it is to go on; from a signal handler.
+using HaveLoopsAsk = void (*)(void* runtime) noexcept;
+
+// The limits of a call of code.
 struct CallLimits {
   uint64_t deadline_ns = InvokeFrame::kNever;
   uint64_t fuel = 0;  // 0: Options::fuel
@@ -58,11 +63,13 @@ class ThreadStop {
   ThreadStop& operator=(const ThreadStop&) = delete;
   ~ThreadStop();
 
-  // Of the calling thread. All three outlive this.
-  void set_up(sampler::ThreadContext& context, const ThreadStacks& stacks);
+  // Of the calling thread. Both outlive this. `have_loops_ask`: null does nothing.
+  void set_up(sampler::ThreadContext& context, const ThreadStacks& stacks,
+              HaveLoopsAsk have_loops_ask);
 
   // An invoke begins; the timer must be there if it has a deadline of its own (kNever: none).
   void begin(InvokeFrame& f, uint64_t deadline_ns) noexcept {
+    assert(context_ != nullptr && innermost_ != &f);
     f.outer = innermost_;
     f.before = context_->activation;
     f.number = ++last_number_;
@@ -77,6 +84,7 @@ class ThreadStop {
   }
   // It ends. Returns whether its stack limit was raised: then it was no stack that was exhausted.
   bool end(const InvokeFrame& f) noexcept {
+    assert(innermost_ == &f);  // invokes end in the order in which they are nested
     innermost_ = f.outer;
     number_.store(f.outer == nullptr ? 0 : f.outer->number, std::memory_order_release);
     return at_work_ && end_slow(f.deadline_ns);
@@ -87,7 +95,7 @@ class ThreadStop {
 
   // The signal has come. `machine`: where the thread is (ucontext_t).
   void tick(void* machine) noexcept;
-  // Whether the thread has heard that the innermost invoke is to end.
+  // Returns whether the thread has heard that the innermost invoke is to end.
   bool due() const noexcept { return raised_; }
   // Returns the time of CLOCK_MONOTONIC so long from now.
   static uint64_t deadline_after(uint64_t timeout_ns) noexcept;
@@ -112,6 +120,7 @@ class ThreadStop {
 
   sampler::ThreadContext* context_ = nullptr;
   const ThreadStacks* stacks_ = nullptr;
+  HaveLoopsAsk have_loops_ask_ = nullptr;
   int thread_ = 0;  // the kernel's number
   // Volatile: the thread's signal handler reads and writes them between any two instructions.
   InvokeFrame* volatile innermost_ = nullptr;

@@ -1,6 +1,7 @@
 #include "tiering/model/threads.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "profile/base/wall.h"
@@ -8,7 +9,7 @@
 namespace uptier::tiering {
 namespace {
 
-// Takes what is in a thread's ring. The caller holds the state mutex, so there is one reader.
+// Takes the records in a thread's ring. The caller holds the state mutex, so there is one reader.
 template <typename Records>
 void take(AttachedThread& t, Records& out) {
   std::vector<sampler::LogRecord> taken;
@@ -49,12 +50,14 @@ uint64_t lived(const AttachedThread& t) { return t.cpu_ns() - t.attached_cpu_ns;
 }  // namespace
 
 void Threads::add(std::unique_ptr<AttachedThread> t) {
+  assert(t->number() != 0 && t->number() <= numbers_);
   t->attached_cpu_ns = t->seen_cpu_ns = t->cpu_ns();
   threads_.push_back(std::move(t));
 }
 
 void Threads::remove(const AttachedThread& t) {
   auto at = std::ranges::find(threads_, &t, &std::unique_ptr<AttachedThread>::get);
+  assert(at != threads_.end());
   const uint64_t waiting = t.log().waiting();
   if (!finishes([&] { keep_log(**at); })) gone_losses_.log_records += waiting;
   tiering::add(gone_losses_, losses_of(t));

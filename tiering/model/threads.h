@@ -1,4 +1,4 @@
-// Threads: those that are attached to a runtime, and what is left of those that were.
+// Threads: the threads that are attached to a runtime, and the totals of threads that were.
 //
 // The law: what a thread has lost, logged and lived is counted once, while it is there by asking it, and
 // from then on here. Of log records that nobody has read, so many of gone threads are kept as one

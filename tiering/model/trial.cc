@@ -1,6 +1,7 @@
 #include "tiering/model/trial.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "sampler/gap.h"
 #include "tiering/model/method.h"
@@ -19,6 +20,7 @@ jit::TrialCall Trial::begin_call() noexcept {
   uint32_t call = calls_.fetch_add(1, std::memory_order_relaxed);
   uint64_t draw = (uint64_t{call} + 1) * 0x9e3779b97f4a7c15u;
   if (call < kWarm || sampler::next_random(draw) % kGap != 0) return plain;
+  assert(pairs_ <= kMostPairs);
   uint32_t n = taken_.fetch_add(1, std::memory_order_relaxed);
   if (n >= 2 * pairs_ || (n % 2 == 0 && spent(n))) {
     over_.store(true, std::memory_order_relaxed);
@@ -28,6 +30,7 @@ jit::TrialCall Trial::begin_call() noexcept {
 }
 
 bool Trial::spent(uint32_t taken) const noexcept {
+  assert(taken <= 2 * pairs_);
   if (taken < 2 * kLeastPairs) return false;
   uint64_t sum = 0;
   for (uint32_t n = 0; n < taken; ++n) sum += load(cycles_[n]);
@@ -49,6 +52,7 @@ std::vector<uint64_t> Trial::times(bool of_new) const {
 
 TrialSnapshot Trial::snapshot() const {
   std::vector<uint64_t> was = times(false), is = times(true);
+  assert(was.size() <= pairs_ && is.size() <= pairs_);  // each pair times both
   RankSum r = rank_sum(is, was);
   return {was.size(), is.size(), r.median_b, r.median_a, r.z, tiers};
 }

@@ -44,7 +44,8 @@ class Trial {
   const Version& now;
   const bool tiers;
 
-  // What the next call runs. Draws by its number: the generators of threads belong to sampling.
+  // Returns what the next call runs. It draws by the call's number: the generators of threads belong to
+  // sampling.
   jit::TrialCall begin_call() noexcept;
   // Says, to one caller until it is taken back, that there is nothing left to time.
   bool tell() noexcept;

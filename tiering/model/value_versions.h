@@ -10,7 +10,7 @@
 //                        after each window that was kept
 //
 // Values inside of the body need no version of their own: every optimized version is made for what
-// decide_site says of them, but for those whose guards have failed too often (exits.h).
+// decide_site says of them, but for those whose guards have failed too often (side_exits.h).
 //
 // So a guard that holds costs a comparison, and one that begins to fail is noticed after as many
 // misses as it has been trusted with.

@@ -1,7 +1,7 @@
 // Version: one compiled body of a method, in service or retired.
 //
-// What slow paths read of one is constant from when it came into service, or atomic. A freed version
-// has given back its code and stays as a line of the report, until kVersionsKept make it go.
+// Slow paths read only members that are atomic, or constant once the version is in service. A freed
+// version has given back its code and stays as a line of the report, until there are kVersionsKept.
 #pragma once
 
 #include <atomic>
@@ -32,17 +32,21 @@ enum class OsrOut : uint32_t {
   kAnywhere = 3,  // the code is not to be run any more: to plainer code if there is no newer
 };
 
-// Sets a word that a loop asks; osr_out.cc.
+// Set in a poll word, beside an OsrOut: a thread is to stop, perhaps the one that asks.
+inline constexpr uint32_t kStops = 1u << 31;
+// Returns what a poll word asks for; OsrOut{} if nothing.
+constexpr OsrOut reason_in(uint32_t word) { return static_cast<OsrOut>(word & ~kStops); }
+// Raises a poll word to `to`; one that asks for more already stays as it is.
 void raise_word(jit::PollWord& word, OsrOut to) noexcept;
 
-// What an indirect call reaches, estimated.
+// The targets of an indirect call, estimated.
 struct TargetCounts {
   std::map<MethodKey, double> of;
   double other = 0;
 };
 using TargetsBySite = std::map<SiteId, TargetCounts>;
 
-// What code was made from of a body that is inlined into it.
+// The profile of an inlined body that code was made from.
 struct InlinedOrigin {
   jit::InlinePath path;
   std::vector<float> blocks;   // executions by block site - 1
@@ -50,8 +54,8 @@ struct InlinedOrigin {
   TargetsBySite targets = {};  // of its indirect calls
 };
 
-// What the instrumented copy of optimized code counts of an inlined body: words in a row, behind
-// those of the method's own blocks.
+// Words of a slab in which the instrumented copy of optimized code counts an inlined body: in a row,
+// after the words of the method's own blocks.
 struct InlinedSection {
   jit::InlinePath path;
   std::vector<SiteId> sites;                            // rising
@@ -59,8 +63,8 @@ struct InlinedSection {
   std::vector<std::pair<SlotKind, SiteId>> slots = {};  // these, and those of its probes and calls
 };
 
-// What it observes of an indirect call or a probe of such a body: words in a row, behind all of
-// these.
+// Words of a slab in which it counts an indirect call or a probe of an inlined body: in a row, after
+// all sections.
 struct InlinedSlot {
   uint32_t section = 0;  // the body, by its place in Version::sections
   SlotKind kind = SlotKind::kCallTarget;
@@ -70,7 +74,7 @@ struct InlinedSlot {
 };
 
 // One compiled body, in service or retired. What is added here, a copy in another place has as well
-// (version_of in code/relay.cc).
+// (version_of in serve/code_compaction.cc).
 struct Version {
   Tier tier = Tier::kBaseline;
   Copy copy = Copy::kPlain;
@@ -94,33 +98,33 @@ struct Version {
   double made_error = 1;                    // how far these may lie from the truth of their time
   TargetsBySite made_targets;               // likewise, of its own indirect calls
   std::vector<InlinedOrigin> made_inlined;  // likewise, of what is inlined
-  // Of an instrumented copy of optimized code:
+  // These belong to an instrumented copy of optimized code:
   uint32_t copy_number = 0;              // which of the method's it is; 0: it never was in service
   uint32_t copy_words = 0;               // that its slab has at least, and those before it had
   std::vector<InlinedSection> sections;  // by rising word
   std::vector<InlinedSlot> slots;        // likewise
   uint64_t newest_method = 0;            // the ordinal of one that there was when it came
   jit::LoopScope scope;                  // of one that is entered at a loop
-  // Of a version for some values of the parameters: what its guard sends other calls to, which
-  // stays in service as long. Its entry is the guard's.
+  // These belong to a version for some values of the parameters. Its guard sends all other calls to
+  // `general`, which stays in service as long. The version's entry is the guard's.
   const Version* general = nullptr;
   jit::ValueGuard guard;
   std::vector<jit::ParamValue> values;
   jit::GuardWords guard_words;
-  // What long loops of optimized code ask, see osr_out.cc: by LoopId an OsrOut, or 0. Empty in other
+  // What long loops of optimized code ask, see osr_exit.h: by LoopId an OsrOut, or 0. Empty in other
   // code.
   jit::PollRun polls;
   uint64_t serial = 0;            // versions are numbered in the order in which they are begun
   std::vector<MethodId> by_stub;  // callees that the code reaches by their stubs
   // Places of all methods that the code means: it calls them, has their bodies in it, or compares
-  // their stubs' addresses. By rising index; see code/places.h.
+  // their stubs' addresses. By rising index; see places.h.
   std::vector<uint32_t> refers_to;
   std::vector<uint32_t> bodies;  // those of them whose bodies it has in it
   // Guarded by Runtime's state mutex.
   bool outdated = false;             // one of these can be reached past its stub now
   std::atomic<bool> retired{false};  // relaxed: a slow path that is late goes where it still may
-  // Of a version that a host's interpreter enters: what its code takes for granted of the frame, and
-  // whether a frame that is otherwise was reported. Relaxed: twice would do no harm.
+  // These belong to a version that a host's interpreter enters: what its code assumes about the frame,
+  // and whether a frame that breaks this was reported. Relaxed: two reports would do no harm.
   std::vector<jit::SlotLaw> slot_laws;
   mutable std::atomic<bool> frame_refused{false};
 
@@ -148,8 +152,8 @@ struct Version {
 // again must not take more and more memory.
 inline constexpr size_t kVersionsKept = 64;
 
-// Whether frames may go to a version. What was usable stays so until the thread that asks is
-// quiescent or blocked, even if it is retired meanwhile.
+// Returns whether frames may go to a version. A version that was usable stays so until the calling
+// thread is quiescent or blocked, even if it is retired meanwhile.
 inline bool usable(const Version* v) noexcept {
   return v != nullptr && !v->retired.load(std::memory_order_relaxed);
 }

@@ -1,4 +1,4 @@
-// What the instrumented copy of optimized code tells of the targets of the method's indirect calls.
+// Targets of the method's indirect calls, as the instrumented copy of optimized code counts them.
 //
 // The words of a table hold what the sampler needs; in windows, and in what is compared with them,
 // the same words stand for
@@ -36,7 +36,7 @@ double add_made_targets(Method& m, const std::vector<double>& known, const Targe
 TargetCounts target_counts(const jit::SiteTargets& site, const MethodTable& methods);
 // Returns what the windows of a copy hold of sites that ran at all.
 TargetsBySite seen_targets(const Method& m, const CopyWindows& windows);
-// What the log calls a word of a table.
+// Returns the name of a table's word in the log.
 std::string target_name(const Method& m, size_t word);
 
 }  // namespace uptier::tiering

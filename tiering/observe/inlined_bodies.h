@@ -1,9 +1,9 @@
-// What the instrumented copy of optimized code tells of the bodies that are inlined into it.
+// Inlined bodies, as the instrumented copy of optimized code counts them.
 //
 // Words are numbered as in the copy's slab: block site - 1 of the method's own blocks, then its tables
 // of targets, then the sections of inlined bodies, and behind these their slots. In windows, and in
 // what is compared with them, the words of a slot that has targets of a call stand for callees, as
-// observe_targets.h says; those of other slots are 0.
+// indirect_targets.h says; those of other slots are 0.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tiering/model/method.h"
+#include "tiering/model/method_table.h"
 
 namespace uptier::tiering {
 
@@ -36,7 +37,7 @@ void observe_inlined(const Method& m, const Version& copy, std::vector<bool>& ob
 std::vector<uint64_t> inlined_since(Method& m, uint32_t thread, const Version& copy,
                                     std::span<const uint64_t> counts);
 
-// What a version was made from, by word of a copy.
+// The counts that a version was made from, by word of a copy.
 struct Origin {
   std::vector<double> counts;
   // What is known of both: the copy counts it, and the version has that body in the same place.
@@ -53,7 +54,7 @@ Origin origin_of(Method& m, const Version& v, const Version& copy, const CopyWin
 std::map<jit::InlinePath, jit::InlinedBlocks> seen_of_inlined(const Version& copy,
                                                               const CopyWindows& windows);
 
-// ---- Slots: observe_inlined_slots.cc ------------------------------------------------------------
+// ---- Slots: inlined_slots.cc ------------------------------------------------------------
 
 // Adds to a window of the blocks of inlined bodies what came on at a slot that has targets of a call.
 // `own`: words in front of these blocks in the slab.
@@ -68,8 +69,12 @@ std::map<jit::InlinePath, TargetsBySite> seen_slot_targets(const Method& m, cons
                                                            const CopyWindows& windows);
 // Returns the slot that a word belongs to, or null.
 const InlinedSlot* slot_at(const Version& copy, size_t word);
-// What the log calls a word of it.
+// Returns the name of a slot's word in the log.
 std::string slot_target_name(const Method& m, const Version& copy, const InlinedSlot& slot,
                              size_t word);
+
+// Returns what the log calls a word of a copy: a block, or the target of a call, and whose it is.
+std::string block_name(const MethodTable& methods, const Method& m, const Version& copy,
+                       size_t word);
 
 }  // namespace uptier::tiering

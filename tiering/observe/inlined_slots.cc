@@ -13,12 +13,10 @@
 //
 //   Thread: the caller holds the runtime's state mutex.
 #include <algorithm>
+#include <cassert>
 
 #include "jit/probes/inlined_counts.h"
-#include "profile/data/inlined.h"
 #include "tiering/observe/inlined_bodies.h"
-#include "tiering/observe/stream_sums.h"
-#include "tiering/runtime/runtime_impl.h"
 
 namespace uptier::tiering {
 
@@ -30,72 +28,19 @@ std::vector<InlinedSlot> slots_of(const jit::Code& code) {
   }
   for (const jit::InlinedProbe& p : code.tables().inlined_probes) {
     auto section = std::ranges::find(bodies, p.body) - bodies.begin();
+    assert(section < std::ssize(bodies));
     slots.push_back(
         {static_cast<uint32_t>(section), slot_kind_of(p.kind), p, p.offset / 8, jit::words_of(p)});
   }
   return slots;
 }
 
-// ---- What came on -----------------------------------------------------------------------------
-
-InlinedSite Observer::read_slot(const Version& copy, const InlinedSlot& slot,
-                                std::span<const uint64_t> counts) const {
-  InlinedSite s;
-  jit::SiteCounts seen = jit::site_counts(slot.at, counts);
-  s.counts = std::move(seen.words);
-  s.estimates.resize(s.counts.size());
-  bool extremes = slot.kind == SlotKind::kValue || slot.kind == SlotKind::kRange;
-  if (extremes && s.counts[0] == 0) s.counts[slot_word::kMin] = s.counts[slot_word::kMax] = 0;
-  for (const sampler::TableEntry& e : seen.entries) {
-    if (slot.kind != SlotKind::kCallTarget) {
-      s.table[{0, e.key}].count += e.count;
-      continue;
-    }
-    std::optional<MethodKey> key = method_at_(e.key);
-    const Method* callee = key ? method_of(*key) : nullptr;
-    bool was_there = callee != nullptr &&
-                     (callee->id.generation() == 0 || callee->ordinal <= copy.newest_method);
-    if (was_there) {
-      s.table[{key->module_key, key->function_index}].count += e.count;
-    } else {
-      s.counts[slot_word::kTargetOther] += e.count;
-    }
-  }
-  return s;
-}
-
-std::vector<Observer::Step> Observer::take_slots(Method& m, uint32_t thread, const Version& copy,
-                                                 std::span<const uint64_t> counts, uint64_t samples,
-                                                 uint64_t weight) {
-  std::vector<Step> steps;
-  std::vector<InlinedSite>& last = m.optimizing.own().words[thread].slots;
-  last.resize(copy.slots.size());
-  for (size_t i = 0; i < last.size(); ++i) {
-    const InlinedSlot& slot = copy.slots[i];
-    if (slot.word + slot.words > counts.size()) break;
-    InlinedSite now = read_slot(copy, slot, counts);
-    Schema schema;
-    schema.add(slot.kind, slot.at.site, slot.at.top);
-    std::pair at{slot.kind, slot.at.site};
-    profile::Observed seen{last[i].counts, last[i].estimates, {}};
-    profile::Observed next{std::move(now.counts), std::move(now.estimates), {}};
-    if (!last[i].table.empty()) seen.tables[at] = last[i].table;
-    if (!now.table.empty()) next.tables[at] = std::move(now.table);
-    profile::advance(seen, schema, std::move(next), weight);
-    InlinedSite reached{std::move(seen.counts), std::move(seen.estimates),
-                        std::move(seen.tables[at]), last[i].samples + samples};
-    last[i].counts.resize(reached.counts.size());
-    last[i].estimates.resize(reached.counts.size());
-    steps.push_back({std::exchange(last[i], reached), reached});
-  }
-  return steps;
-}
-
 // ---- Windows ----------------------------------------------------------------------------------
 
 namespace {
 
-uint32_t word_of(Method& m, const Version& copy, const InlinedSlot& slot, const MethodKey& callee) {
+uint32_t inlined_word_of(Method& m, const Version& copy, const InlinedSlot& slot,
+                         const MethodKey& callee) {
   auto& words = m.optimizing.own().inlined_target_words;
   const jit::InlinePath& path = copy.sections[slot.section].path;
   SiteId site = slot.at.site;
@@ -109,7 +54,7 @@ uint32_t word_of(Method& m, const Version& copy, const InlinedSlot& slot, const 
   return at->second < slot.words ? slot.word + at->second : slot.word;
 }
 
-double sum_of(const std::vector<double>& counts, size_t first, size_t size) {
+double inlined_sum_of(const std::vector<double>& counts, size_t first, size_t size) {
   double sum = 0;
   for (size_t i = first; i < std::min(first + size, counts.size()); ++i) sum += counts[i];
   return sum;
@@ -120,6 +65,7 @@ double sum_of(const std::vector<double>& counts, size_t first, size_t size) {
 void add_slot_targets(Method& m, const Version& copy, const InlinedSlot& slot,
                       const InlinedSite& before, const InlinedSite& now, size_t own,
                       std::vector<uint64_t>& window) {
+  assert(slot.word >= own && slot.word + slot.words - own <= window.size());
   if (!slot.at.of_call) return;
   auto came = [](uint64_t had, uint64_t has) { return has - std::min(had, has); };
   window[slot.word - own] += came(before.counts[0], now.counts[0]);
@@ -127,14 +73,15 @@ void add_slot_targets(Method& m, const Version& copy, const InlinedSlot& slot,
     auto had = before.table.find(key);
     uint64_t count = had == before.table.end() ? 0 : had->second.count;
     MethodKey callee{key.module_key, static_cast<uint32_t>(key.value)};
-    window[word_of(m, copy, slot, callee) - own] += came(count, entry.count);
+    window[inlined_word_of(m, copy, slot, callee) - own] += came(count, entry.count);
   }
 }
 
 double add_made_slot(Method& m, const Version& v, const Version& copy, const InlinedSlot& slot,
                      const std::vector<double>& known, Origin& o) {
-  double blocks = sum_of(o.counts, 0, m.shape->block_weights.size());
-  double known_blocks = sum_of(known, 0, m.shape->block_weights.size());
+  assert(slot.at.of_call && slot.word + slot.words <= o.counts.size());
+  double blocks = inlined_sum_of(o.counts, 0, m.shape->block_weights.size());
+  double known_blocks = inlined_sum_of(known, 0, m.shape->block_weights.size());
   auto body =
       std::ranges::find(v.made_inlined, copy.sections[slot.section].path, &InlinedOrigin::path);
   const TargetCounts* made = nullptr;
@@ -151,10 +98,10 @@ double add_made_slot(Method& m, const Version& v, const Version& copy, const Inl
     std::fill_n(o.known.begin() + slot.word, slot.words, false);
     return 0;
   }
-  double site = sum_of(known, slot.word, slot.words) / known_blocks * blocks;
+  double site = inlined_sum_of(known, slot.word, slot.words) / known_blocks * blocks;
   o.counts[slot.word] += made->other / all * site;
   for (const auto& [callee, count] : made->of) {
-    o.counts[word_of(m, copy, slot, callee)] += count / all * site;
+    o.counts[inlined_word_of(m, copy, slot, callee)] += count / all * site;
   }
   return site;
 }

@@ -37,9 +37,9 @@ std::vector<jit::KnownCount> counts_in(const MethodProfile& p, const jit::Functi
   return known;
 }
 
-void note_counts(const Method& m, const Observer& observer, jit::Function& f) {
+void note_counts(const Method& m, const Estimates& estimates, jit::Function& f) {
   if (jit::asked_counts(f).empty()) return;
-  MethodProfile now = observer.profile_of(m);
+  MethodProfile now = estimates.profile_of(m);
   bool few = now.sampled_calls + now.bursts < kLeastObserved && m.saved != nullptr;
   jit::note_counts(f, few ? counts_in(m.saved->profile, f, m.saved->runs) : counts_in(now, f, 1));
 }

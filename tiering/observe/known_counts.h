@@ -5,7 +5,7 @@
 
 #include "jit/analysis/known_counts.h"
 #include "tiering/model/method.h"
-#include "tiering/observe/observer.h"
+#include "tiering/observe/estimates.h"
 
 namespace uptier::tiering {
 
@@ -15,7 +15,7 @@ std::vector<jit::KnownCount> counts_in(const MethodProfile& p, const jit::Functi
 
 // Writes into a method's body, as described, what this run has seen its counters come to; where it
 // has observed too little, what they come to in one of the earlier ones.
-void note_counts(const Method& m, const Observer& observer, jit::Function& f);
+void note_counts(const Method& m, const Estimates& estimates, jit::Function& f);
 
 // Writes numbers that mean nothing, since any are right, and others for another `salt`.
 void note_wild_counts(jit::Function& f, uint64_t salt);

@@ -1,5 +1,7 @@
 #include "tiering/observe/method_keys.h"
 
+#include <cassert>
+
 #include "tiering/model/method.h"
 
 namespace uptier::tiering {
@@ -21,6 +23,7 @@ MethodKey MethodKeys::make(std::string_view name) {
 
 // Who adds and removes methods of one name by turns gets the same key each time.
 void MethodKeys::give_back(const MethodKey& key) {
+  assert(made_.contains(key.module_key));
   auto at = made_.find(key.module_key);
   if (at == made_.end() || at->second != key.function_index + 1) return;
   if (--at->second == 0) made_.erase(at);
@@ -34,6 +37,7 @@ void MethodKeys::add(Method& m, const Method* other) {
 }
 
 void MethodKeys::learn(Method& m) {
+  assert(m.has_shape());
   auto at = bodies_.find(m.info.key);
   if (at == bodies_.end()) return;
   if (!at->second) at->second = m.shape->cfg_hash;

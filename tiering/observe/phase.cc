@@ -1,9 +1,9 @@
 #include "tiering/observe/phase.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
-#include "tiering/control/copy_control.h"
 #include "tiering/observe/indirect_targets.h"
 #include "tiering/observe/inlined_bodies.h"
 
@@ -15,7 +15,7 @@ constexpr double kDriftAlpha = sampler::ConvergenceOptions{}.drift_alpha;
 constexpr uint64_t kPhaseSamples = 64;
 
 template <typename Count>
-double sum_of(const std::vector<Count>& counts) {
+double total_of(const std::vector<Count>& counts) {
   double sum = 0;
   for (Count c : counts) sum += static_cast<double>(c);
   return sum;
@@ -24,6 +24,7 @@ double sum_of(const std::vector<Count>& counts) {
 // Brings `recent` to the magnitude of `all`, over the blocks that `counted` says.
 std::vector<uint64_t> scaled(const std::vector<double>& recent, const std::vector<uint64_t>& all,
                              const std::vector<bool>& counted) {
+  assert(recent.size() >= all.size() && counted.size() >= all.size());
   double sum = 0, sum_all = 0;
   for (size_t i = 0; i < all.size(); ++i) {
     if (!counted[i]) continue;
@@ -43,19 +44,19 @@ std::vector<uint64_t> scaled(const std::vector<double>& recent, const std::vecto
 // Its windows are gone, so that its samples are single draws is assumed (convergence.h: sum of
 // sqrt(p (1 - p) / (2 pi n)) on average), with three times that for the tail.
 double draw_error(const std::vector<double>& counts, double samples) {
-  double all = sum_of(counts), sum = 0;
+  double all = total_of(counts), sum = 0;
   if (all <= 0 || samples <= 0) return 1;
   for (double count : counts) sum += std::sqrt(count / all * (1 - count / all));
   return std::min(1.0, 3 * sum / std::sqrt(2 * 3.14159265 * samples));
 }
 
-std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Observer& observer) {
-  std::vector<uint64_t> all = observer.block_estimates(m);
+std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Estimates& estimates) {
+  std::vector<uint64_t> all = estimates.block_estimates(m);
   const SeenPhase& phase = *m.flushed->seen_phase;
   if (!phase.blocks.empty()) return phase.blocks;
   const std::vector<uint64_t>& before = phase.before;
   bool enough = !all.empty() && before.size() == all.size() &&
-                observer.samples_of(m) >= phase.samples_before + kPhaseSamples;
+                estimates.samples_of(m) >= phase.samples_before + kPhaseSamples;
   if (!enough) return all;
   std::vector<double> since(all.size());
   for (size_t i = 0; i < all.size(); ++i) {
@@ -64,21 +65,21 @@ std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Observer& ob
   return scaled(since, all, std::vector<bool>(all.size(), true));
 }
 
-void begin_phase(Method& m, const Observer& observer) {
+void begin_phase(Method& m, const Estimates& estimates) {
   SeenPhase& phase = m.flushed.own().seen_phase.put(SeenPhase());
-  phase.before = observer.block_estimates(m);
-  phase.samples_before = observer.samples_of(m);
+  phase.before = estimates.block_estimates(m);
+  phase.samples_before = estimates.samples_of(m);
 }
 
-void CopyControl::follow_drift(Method& m) {
+void begin_copy_phase(Method& m, const Estimates& estimates) {
   CopyWindows& o = m.optimizing.own().windows;
   size_t blocks = m.shape->block_weights.size();
-  std::vector<uint64_t> all = observer_.block_estimates(m);
+  std::vector<uint64_t> all = estimates.block_estimates(m);
   all.resize(blocks);
   std::vector<double> recent = o.known;
   recent.resize(blocks);
   SeenPhase& phase = m.flushed.own().seen_phase.put(SeenPhase());
-  bool known = !o.observed.empty() && sum_of(all) > 0;
+  bool known = !o.observed.empty() && total_of(all) > 0;
   std::vector<bool> own = o.observed;
   own.resize(blocks);
   if (known) phase.blocks = scaled(recent, all, own);
@@ -89,21 +90,19 @@ void CopyControl::follow_drift(Method& m) {
   phase.targets = seen_targets(m, o);
   m.optimizing.own().drift_versions++;
   o.drift = 0;
-  in_service_.drop_osr_versions(m);
 }
 
-// The same of the version that frames stay in at a loop: what lies outside of the loop keeps what is
-// known of it. Frames ask for newer code by themselves (osr_out.cc).
-void CopyControl::follow_loop_drift(Method& m, const Version& copy, CopyWindows& o) {
+void begin_loop_phase(Method& m, const Version& copy, CopyWindows& o, const Estimates& estimates) {
+  assert(copy.osr_loop.valid() && copy.copy == Copy::kInstrumented);
   size_t blocks = m.shape->block_weights.size();
-  std::vector<uint64_t> all = blocks_to_compile_from(m, observer_);
+  std::vector<uint64_t> all = blocks_to_compile_from(m, estimates);
   all.resize(blocks);
   std::vector<double> recent = o.known;
   recent.resize(blocks);
   std::vector<bool> own = o.observed;
   own.resize(blocks);
   SeenPhase phase = *m.flushed->seen_phase;
-  if (sum_of(all) > 0) phase.blocks = scaled(recent, all, own);
+  if (total_of(all) > 0) phase.blocks = scaled(recent, all, own);
   phase.error = o.error();
   for (auto& [path, body] : seen_of_inlined(copy, o)) phase.inlined[path] = std::move(body);
   for (auto& [path, body] : seen_slot_targets(m, copy, o)) {
@@ -112,11 +111,6 @@ void CopyControl::follow_loop_drift(Method& m, const Version& copy, CopyWindows&
   for (auto& [site, targets] : seen_targets(m, o)) phase.targets[site] = std::move(targets);
   m.flushed.own().seen_phase.put(std::move(phase));
   m.optimizing.own().drift_versions++;
-  uint32_t loop = copy.osr_loop.index();
-  auto* v = const_cast<Version*>(m.shape->osr[loop].exchange(nullptr, std::memory_order_acq_rel));
-  m.shape->osr_asked[loop].store(false, std::memory_order_relaxed);
-  in_service_.retire_loop_copy(m, copy.osr_loop);
-  if (v != nullptr) in_service_.give_up(*v, OsrOut::kNewer);
 }
 
 double profile_error(const Method& m, const std::vector<uint64_t>& blocks) {

@@ -1,5 +1,7 @@
 #include "tiering/observe/select_turns.h"
 
+#include <cassert>
+
 namespace uptier::tiering {
 
 jit::SelectTurns turns_at(const MethodProfile& p, SiteId site) {
@@ -13,10 +15,10 @@ jit::SelectTurns turns_at(const MethodProfile& p, SiteId site) {
   return t;
 }
 
-void note_turns(const Method& m, const Observer& observer, jit::Function& f) {
+void note_turns(const Method& m, const Estimates& estimates, jit::Function& f) {
   std::vector<SiteId> sites = jit::turn_sites(f);
   if (sites.empty()) return;
-  MethodProfile now = observer.profile_of(m);
+  MethodProfile now = estimates.profile_of(m);
   std::vector<jit::SelectTurns> seen;
   for (SiteId site : sites) {
     jit::SelectTurns t = turns_at(now, site);

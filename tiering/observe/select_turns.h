@@ -5,7 +5,7 @@
 
 #include "jit/frontend/select_probes.h"
 #include "tiering/model/method.h"
-#include "tiering/observe/observer.h"
+#include "tiering/observe/estimates.h"
 
 namespace uptier::tiering {
 
@@ -15,6 +15,6 @@ jit::SelectTurns turns_at(const MethodProfile& p, SiteId site);
 
 // Writes into the selections of a method's body, as described, how this run has seen their
 // conditions turn; where it has seen too little, how earlier ones have.
-void note_turns(const Method& m, const Observer& observer, jit::Function& f);
+void note_turns(const Method& m, const Estimates& estimates, jit::Function& f);
 
 }  // namespace uptier::tiering

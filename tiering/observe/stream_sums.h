@@ -1,11 +1,24 @@
-// What the parts of Observer share: sums over the streams of a method.
+// Sums over the streams of a method.
+//
+//   Thread: the caller holds the runtime's state mutex.
 #pragma once
 
 #include <cstdint>
 
-#include "tiering/observe/observer.h"
+#include "tiering/model/method.h"
+#include "uptier/options.h"
+
+#include <cstdint>
 
 namespace uptier::tiering {
+
+// Totals of a method, over threads.
+struct Totals {
+  uint64_t calls = 0;
+  uint64_t sampled_calls = 0;
+  uint64_t iterations = 0;
+  uint64_t bursts = 0;
+};
 
 inline Totals totals(const Method& m) {
   Totals t;
@@ -23,7 +36,7 @@ inline uint64_t samples_in(const Totals& t, const Method& m) {
   return (m.probes->counts_by_calls() ? t.calls : t.sampled_calls) + t.bursts;
 }
 
-// Whether estimates are brought to the opportunities that there were. At a fixed interval as well:
+// Returns whether estimates are brought to the opportunities that there were. At a fixed interval as well:
 // until there is a copy to run, samples that are due are skipped, and estimates would be short of
 // them. At interval 1 counts are exact as they are.
 inline bool is_brought_to_all(const Options& o) { return o.adaptive || o.interval > 1; }
@@ -34,7 +47,7 @@ inline bool has_optimized_stream(const Method& m) {
          (m.flushed->streams.rbegin()->first & kOptimizedStream) != 0;
 }
 
-// Whether the samples of a method's streams stand for the opportunities that there were.
+// Returns whether the samples of a method's streams stand for the opportunities that there were.
 inline bool stand_for_all(const Method& m, const Options& o) {
   return is_brought_to_all(o) && !m.probes->counts_by_calls() && !has_optimized_stream(m);
 }

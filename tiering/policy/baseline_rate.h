@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 
@@ -35,6 +36,7 @@ class BaselineRate {
   void add(double instructions, double ns) {
     if (!measure_ || !(instructions >= 1) || !(ns > 0)) return;
     ++trials_;
+    assert(ns_ > 0);  // its logarithm is wanted
     auto weight = static_cast<double>(std::min(kPrior + trials_, kMemory));
     ns_ *= std::exp(std::log(ns / instructions / ns_) / weight);
   }

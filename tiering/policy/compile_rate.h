@@ -18,6 +18,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 
 #include "jit/opt/inline_calls.h"
@@ -34,9 +35,11 @@ class CompileRate {
   void add(uint64_t instructions, uint64_t inlined, uint64_t ns) {
     if (!measure_ || instructions == 0) return;
     auto compiled = static_cast<double>(instructions + inlined);
+    assert(compiled > 0);
     ns_ += compiled / (compiled + kMemory) * (static_cast<double>(ns) / compiled - ns_);
     double room = static_cast<double>(jit::inlining_room(instructions));
     double share = std::min(static_cast<double>(inlined) / room, 1.0);
+    assert(room > 0 && share >= 0);
     used_ += room / (room + kMemory) * (share - used_);
     ++compilations_;
   }

@@ -1,6 +1,7 @@
 // duration_text: how long something takes, for reasons of decisions.
 #pragma once
 
+#include <cassert>
 #include <cstdio>
 #include <string>
 
@@ -10,6 +11,7 @@ namespace uptier {
 inline std::string duration_text(double ns) {
   const char* unit = ns < 1e6 ? "us" : ns < 1e9 ? "ms" : "s";
   const double scale = ns < 1e6 ? 1e3 : ns < 1e9 ? 1e6 : 1e9;
+  assert(ns >= 0);
   char text[32];
   std::snprintf(text, sizeof text, "%.3g %s", ns / scale, unit);
   return text;

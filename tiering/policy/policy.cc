@@ -1,6 +1,7 @@
 #include "tiering/policy/policy.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdio>
 
 #include "tiering/policy/duration_text.h"
@@ -14,6 +15,7 @@ double estimated_work(const MethodSnapshot& m) {
                      static_cast<double>(m.iterations) * instructions / (1.0 + m.loops);
   // Without samples a call is taken to run every instruction once.
   if (m.samples == 0) return unsampled;
+  assert(m.sampled_share > 0);
   return static_cast<double>(m.sampled_work) / m.sampled_share;
 }
 
@@ -102,6 +104,7 @@ namespace {
 
 // A method in optimized code whose profile is not what it was; see (2).
 Decision decide_drift(const MethodSnapshot& m, double past, double cost, const PolicyOptions& o) {
+  assert(m.tier == Tier::kOptimized && m.drift >= 0 && cost >= 0);
   uint64_t limit = drift_limit(m, o);
   double percent = 100 * m.drift;
   if (m.drift_samples < limit) {

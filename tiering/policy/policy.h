@@ -24,7 +24,7 @@
 
 namespace uptier::tiering {
 
-// What is known of a place where optimized code is left.
+// The history of a place where optimized code is left.
 struct ExitSnapshot {
   uint64_t exits = 0;    // since the last answer that was no keep
   uint32_t retries = 0;  // times that the limit was met
@@ -41,7 +41,7 @@ struct ExitDecision {
 // Below so many cycles a call, a ratio is more that of the timing than of what is timed.
 inline constexpr uint64_t kLeastTrialCycles = 500;
 
-// What a trial of two versions has found.
+// The result of a trial of two versions.
 struct TrialSnapshot {
   uint64_t before_samples = 0, now_samples = 0;  // calls timed
   uint64_t before_cycles = 0, now_cycles = 0;    // medians

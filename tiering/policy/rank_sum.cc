@@ -1,6 +1,7 @@
 #include "tiering/policy/rank_sum.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <vector>
 
@@ -31,13 +32,16 @@ RankSum rank_sum(std::span<const uint64_t> a, std::span<const uint64_t> b) {
     // Ranks i + 1 .. end, shared.
     double rank = static_cast<double>(i + 1 + end) / 2;
     auto size = static_cast<double>(end - i);
+    assert(end > i);
     ties += size * size * size - size;
     for (; i < end; ++i) ranks += all[i].second ? rank : 0;
   }
   auto na = static_cast<double>(a.size()), nb = static_cast<double>(b.size());
   double n = na + nb;
+  assert(ranks <= n * (n + 1) / 2);
   double u = ranks - na * (na + 1) / 2;
   double variance = na * nb / 12 * (n + 1 - (n > 1 ? ties / (n * (n - 1)) : 0));
+  assert(u >= 0 && u <= na * nb);  // pairs
   r.z = variance > 0 ? (u - na * nb / 2) / std::sqrt(variance) : 0;
   return r;
 }

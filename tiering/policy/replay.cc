@@ -143,7 +143,7 @@ bool read_value(std::string_view text, uint32_t& out) { return parse(text, out);
 bool read_value(std::string_view text, int64_t& out) { return parse(text, out); }
 bool read_value(std::string_view text, uint64_t& out) { return parse(text, out); }
 
-// Whether logs from before there was a field are read without it.
+// Returns whether logs from before there was a field are read without it.
 bool came_later(std::string_view name) { return name == "phase_drift" || name == "phase_drifts"; }
 
 // Sets the field that is called `name`; to be asked of each.

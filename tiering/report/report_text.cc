@@ -103,7 +103,8 @@ void observing_line(std::string& out, const MethodReport& m) {
   if (m.interval != 0) text += ", 1 call in " + std::to_string(m.interval);
   if (m.error_bound) text += "; profile error < " + percent(*m.error_bound);
   if (m.dual_error) text += "; scalable counters off by " + percent(*m.dual_error);
-  if (m.behind) text += (seen ? "; " : "") + std::string("behind: optimized code counts nothing");
+  if (m.behind)
+    text += (seen ? "; " : "") + std::string("counts fall behind: optimized code counts nothing");
   line(out, "    %s", text.c_str());
 }
 
@@ -209,7 +210,7 @@ void losses_table(std::string& out, const LossReport& l) {
       {"traps that nobody took", l.traps_lost},
       {"trace events lost", l.trace_events_lost},
       {"log records overwritten", l.log_records},
-      {"bodies that perf was not told of", l.code_names_lost},
+      {"bodies without a name for perf", l.code_names_lost},
       {"loops too deep to time", l.loops_full},
       {"loops whose end was not seen", l.loops_stale},
       {"loops spoiled by recursion", l.loops_spoiled},
@@ -268,7 +269,7 @@ std::string Report::text(size_t methods_shown) const try {
   }
   if (relay.relays != 0) {
     line(out,
-         "laid anew: %llu times, %llu bodies of %llu bytes in %.2f ms; last: pages %llu -> %llu",
+         "code moved: %llu times, %llu bodies of %llu bytes in %.2f ms; last: pages %llu -> %llu",
          ull(relay.relays), ull(relay.bodies), ull(relay.bytes), relay.ns / 1e6,
          ull(relay.pages_before), ull(relay.pages_after));
   }

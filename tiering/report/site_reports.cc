@@ -1,6 +1,7 @@
 #include "tiering/report/site_reports.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace uptier::tiering {
 namespace {
@@ -18,6 +19,7 @@ double total_of(const MethodProfile& p, const Slot& slot) {
 }
 
 void add_top(const MethodProfile& p, const Slot& slot, const MethodNames& names, SiteReport& r) {
+  assert(r.estimate >= 0);
   const Table* table = p.table(slot.kind, slot.site);
   if (table == nullptr) return;
   for (const auto& [key, entry] : *table) {

@@ -1,16 +1,16 @@
-// A trap that no invoke is there for: somebody has called an entry, and the code trapped all the
-// same. There is nowhere to unwind to, so the process ends, and says why.
-//
-// Runs in a signal handler, of a fault in compiled code, or below guest frames: nothing here allocates
-// or locks but the log of the host's, which may.
+#include "tiering/runtime/orphaned_trap.h"
+
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
-#include "tiering/runtime/runtime_impl.h"
+#include "tiering/runtime/engine.h"
+#include "tiering/runtime/traps.h"
 
 namespace uptier::tiering {
 namespace {
 
+// A line of text in memory of its own: nothing is allocated.
 class Line {
  public:
   void add(const char* text) { add(text, std::strlen(text)); }
@@ -32,18 +32,18 @@ class Line {
 
 }  // namespace
 
-void RuntimeImpl::end_orphaned() noexcept {
+void end_orphaned(const Engine& engine) noexcept {
   Trap t = take_trap(*sampler::current_context());
   Line line;
   line.add("trap ");
   line.add(trap_text(t.code));
-  if (const Method* m = known(t.method)) {
+  if (const Method* m = engine.known(t.method)) {
     constexpr size_t kMostOfAName = 300;
     line.add(" in ");
     line.add(m->info.name.data(), std::min(m->info.name.size(), kMostOfAName));
   }
   line.add(": no invoke is under way");
-  line.say(log_);
+  line.say(engine.log);
   std::abort();
 }
 

@@ -15,7 +15,7 @@ constexpr uint32_t kFunctionBits = 20;
 constexpr uint32_t kMostFunctions = 1u << kFunctionBits;
 constexpr uint32_t kMostPlans = 1u << (32 - kFunctionBits);
 
-Error refused(const MethodInfo& of, const std::string& why) {
+Error refused_plan(const MethodInfo& of, const std::string& why) {
   return {ErrorCode::kInvalidArgument, of.name + ": " + why};
 }
 
@@ -62,12 +62,12 @@ MethodId PlannedHost::method(uint32_t function) const { return impl_->functions[
 Status PlannedHost::add(uint32_t function) try {
   MethodInfo of = info(function);
   if (std::max(function, of.key.function_index) >= kMostFunctions) {
-    return refused(of, "functions of a PlannedHost, and their function_index, have 20 bits");
+    return refused_plan(of, "functions of a PlannedHost, and their function_index, have 20 bits");
   }
   auto& functions = impl_->functions;
   functions.resize(std::max<size_t>(functions.size(), function + 1));
   Impl::Function& f = functions[function];
-  if (f.plans == kMostPlans) return refused(of, "4096 plans are the most");
+  if (f.plans == kMostPlans) return refused_plan(of, "a function has at most 4096 plans");
   of.key.function_index |= f.plans << kFunctionBits;
   if (f.plans != 0) of.name += "#" + std::to_string(f.plans + 1);
   // Made before: from add_method() on nothing is refused.

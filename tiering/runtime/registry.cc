@@ -1,14 +1,23 @@
-// Methods come and go.
+#include "tiering/runtime/registry.h"
 
-#include <algorithm>
-#include <iterator>
+#include <cassert>
+#include <mutex>
+#include <utility>
 
+#include "jit/code/stubs.h"
 #include "jit/ir/print.h"
 #include "profile/base/wall.h"
-#include "tiering/runtime/runtime_impl.h"
+#include "tiering/base/waited_mutex.h"
+#include "tiering/control/rate_control.h"
+#include "tiering/model/event_of.h"
+#include "tiering/model/still_here.h"
+#include "tiering/observe/observer.h"
+#include "tiering/runtime/engine.h"
+#include "tiering/runtime/place_taking.h"
+#include "tiering/runtime/unattached_calls.h"
+#include "tiering/serve/in_service.h"
 
 namespace uptier::tiering {
-
 namespace {
 
 bool is_type(Type t) { return t <= Type::kRef; }
@@ -39,184 +48,58 @@ Status check_own_schema(const MethodInfo& info) {
 
 }  // namespace
 
-Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) try {
-  if (forked()) return forked_error();
+Result<MethodId> Registry::add_method(Host& host, MethodInfo info) try {
+  if (engine_.forked()) return engine_.forked_error();
   if (Status s = check_signature(info); !s) return s.error();
   if (Status s = check_own_schema(info); !s) return s.error();
   __builtin_unwind_init();  // what callers keep in registers is on the stack, too
-  StillHere still(*this);
-  std::lock_guard lock(state_mutex_);
-  Result<Place> place = take_place_locked(info.name);
+  StillHere still(engine_.here());
+  std::lock_guard lock(engine_.state_mutex);
+  Result<PlaceTaking::Place> place = place_taking_.take_place_locked(info.name);
   if (!place) return place.error();
   uint32_t index = place->id.index();
   const bool made_key = info.key == MethodKey{};
   Result<MethodId> added = walled("add_method", [&]() -> Result<MethodId> {
-    if (made_key) info.key = observer_.keys().make(info.name);
-    auto made =
-        std::make_unique<Method>(place->id, places_.methods_seen() + 1, host, std::move(info));
+    if (made_key) info.key = engine_.observer->directory.keys().make(info.name);
+    auto made = std::make_unique<Method>(place->id, engine_.places.methods_seen() + 1, host,
+                                         std::move(info));
     Method& m = *made;
     m.key_made = made_key;
-    if (options_.gap == GapMode::kExact) m.exact = std::make_unique<ExactCalls>();
+    if (engine_.options.gap == GapMode::kExact) m.exact = std::make_unique<ExactCalls>();
     if (!m.info.host_may_trap) m.host_code = m.info.host_entry;
-    methods_.make_room();
-    rates_.add(index, place->again);
-    begin_unattached(index);
-    observer_.know(m);
-    places_.note_added();
-    stubs_->set_target(m.id, in_service_->first_target_locked(m));
-    methods_.put(std::move(made));
+    engine_.methods.make_room();
+    engine_.rates->add(index, place->again);
+    unattached_calls_.begin(index);
+    engine_.observer->directory.know(m);
+    engine_.places.note_added();
+    engine_.stubs->set_target(m.id, engine_.in_service->first_target_locked(m));
+    assert(m.ordinal == engine_.places.methods_seen());
+    engine_.methods.put(std::move(made));
+    assert(engine_.is_method(m.id));
+    engine_.events.emit(event_of(EventKind::kAdded, m, m.info.name));
     return m.id;
   });
-  if (!added && place->again) places_.return_place(index);
+  if (!added && place->again) engine_.places.return_place(index);
   return added;
 } catch (const std::exception&) { return out_of_memory("add_method"); }
 
-// Whether calls go to the host's interpreter before there is code, or when it has been taken away.
-// The fixed tiers hold methods elsewhere, and what a saved profile knows can be compiled at once.
-bool InService::interprets_first_locked(const Method& m) const {
-  bool interprets = m.info.host_entry != nullptr && options_.tier == TierMode::kAuto;
-  if (m.removed || !interprets) return false;
-  return !m.info.describes_at_once || m.code_made || !saved_.is_hot(m);
-}
-
-// Where calls go that find no code: to the host's interpreter, or to where code is made, the thunk
-// of an interpreter that may trap included.
-const void* InService::first_target_locked(const Method& m) const {
-  bool there = interprets_first_locked(m) && m.host_code != nullptr;
-  return there ? m.host_code.load() : stubs_.tail(m.id);
-}
-
-std::string RuntimeImpl::error_of(MethodId m) const try {
-  if (forked()) return {};
-  std::lock_guard lock(state_mutex_);
-  return is_method(m) ? *method(m.index()).last_error : std::string();
+std::string Registry::error_of(MethodId m) const try {
+  if (engine_.forked()) return {};
+  std::lock_guard lock(engine_.state_mutex);
+  return engine_.is_method(m) ? *engine_.method(m.index()).last_error : std::string();
 } catch (const std::exception&) { return {}; }
 
-// In `build` the wait for compilations could be one for the caller. Hosts die when this returns, so
-// what cannot be done whole is not begun.
-bool RuntimeImpl::is_in_build(const char* call) const {
-  if (!turns_.any_here()) return false;
-  log_.say(LogLevel::kError, std::string(call) + ": `build` must not call it: nothing is done");
-  return true;
+const void* Registry::entry_address(MethodId m) const {
+  return engine_.is_method(m) ? engine_.stubs->stub(m) : nullptr;
 }
 
-void RuntimeImpl::remove_methods(std::span<const MethodId> methods) {
-  if (forked() || is_in_build("remove_methods")) return;
-  take_out(methods, HostUse::kOver);
-  hosts_.tell();
-  hosts_.await_tellers(methods);
-}
-
-void RuntimeImpl::retire_methods(std::span<const MethodId> methods) {
-  if (forked() || is_in_build("retire_methods")) return;
-  take_out(methods, HostUse::kUntilGone);
-  hosts_.tell();
-}
-
-// No step leaves an address of a Method in this frame: the stack is searched for such. Hosts may die
-// when it returns, so it may not be refused: what it needs memory for can be left out.
-void RuntimeImpl::take_out(std::span<const MethodId> all, HostUse after) {
-  __builtin_unwind_init();  // as in add_method
-  StillHere still(*this);
-  LookingAround looking(*this);  // nobody forgets them meanwhile
-  MethodId room[64];
-  do {  // once with none, too: what has ended since is reclaimed
-    auto some = all.first(std::min(all.size(), std::size(room)));
-    all = all.subspan(some.size());
-    std::span<const MethodId> ids = refuse_calls(some, after, room);
-    await_compilations(ids);
-    retire_code(ids, after);
-  } while (!all.empty());
-}
-
-// Returns those that were in service; and if the hosts may die now, those that were retired. In
-// `room`, which is as long.
-__attribute__((noinline)) std::span<const MethodId> RuntimeImpl::refuse_calls(
-    std::span<const MethodId> all, HostUse after, std::span<MethodId> room) {
-  size_t count = 0;
-  std::lock_guard lock(state_mutex_);
-  drain_locked();
-  for (MethodId id : all) {
-    Method* m = known(id);
-    if (m == nullptr) continue;
-    if (is_method(id)) {
-      room[count++] = id;
-      finishes([&] { flush_removed_locked(*m, after); });
-      take_out_locked(*m, after);
-    } else if (after == HostUse::kOver && m->host_use == HostUse::kUntilGone) {
-      room[count++] = id;
-      m->host_use = HostUse::kTold;
-    }
-  }
-  return room.first(count);
-}
-
-// A host that is not to be asked any more may die soon. What is compiled of others is compiled still.
-__attribute__((noinline)) void RuntimeImpl::await_compilations(std::span<const MethodId> ids) {
-  for (MethodId id : ids) CompileTurn wait(turns_, method(id.index()));
-}
-
-__attribute__((noinline)) void RuntimeImpl::retire_code(std::span<const MethodId> ids,
-                                                        HostUse after) {
-  std::lock_guard lock(state_mutex_);
-  for (MethodId id : ids) {
-    Method& m = method(id.index());
-    bodies_.forget_locked(m);
-    finishes([&] { in_service_->withdraw_locked(m); });
-    for (auto& v : m.versions) {
-      if (!v->retired) reclaimer_.retire(*v);
-      if (after == HostUse::kOver) v->give_back();  // nothing runs it, and its host may go
-    }
-    if (m.host_use == HostUse::kTold) hosts_.tell_later_locked(m);
-  }
-  in_service_->reclaim_locked();
-}
-
-// Nothing leads to the method any more but what refers to it; see code/places.h.
-void RuntimeImpl::take_out_locked(Method& m, HostUse after) {
-  m.removed = true;
-  m.retired = after == HostUse::kUntilGone;
-  m.host_use = after;
-  methods_.take_out(m);
-  if (m.key_made) observer_.keys().give_back(m.info.key);
-  m.looked_at = true;
-  ++m.holds;
-  fast_->set_entry(m.id.index(), nullptr);
-  stubs_->set_target(m.id, stubs_->tail(m.id));
-  requests_.remove(m.id);
-  known_.forget(m);
-  frames_.forget(m);
-  reclaimer_.leave(m);
-  places_.note_removed(m);
-}
-
-// The flush of one method that is taken out, for all threads: none of them runs it any more. Where
-// they may, for the calling thread only; the others hand over what they count when they flush.
-void RuntimeImpl::flush_removed_locked(Method& m, HostUse after) {
-  bool over = after == HostUse::kOver;
-  auto kind = over ? sampler::NoteKind::kFlushFinal : sampler::NoteKind::kFlushDemand;
-  for (auto& t : threads_) {
-    if (!over && t.get() != here()) continue;
-    sampler::MethodState& s = t->state(m.id);
-    if (s.call_gap == 0 && s.loop_gap == 0 && s.slab == nullptr) continue;
-    std::span<const uint64_t> counts = counters(m, s);
-    sampler::Note n = make_note(m, *t, kind);
-    observer_.take(m, t->number(), n, counts);
-    flush_optimized_locked(m, *t);
-  }
-}
-
-const void* RuntimeImpl::entry_address(MethodId m) const {
-  return is_method(m) ? stubs_->stub(m) : nullptr;
-}
-
-const void* RuntimeImpl::entry_address(MethodId m, const Signature& expected) const {
-  if (!is_method(m)) return nullptr;
-  const MethodInfo& info = method(m.index()).info;
-  if (info.signature == expected) return stubs_->stub(m);
-  log_.say(LogLevel::kError, "entry of " + info.name + ": asked for as " + jit::to_text(expected) +
-                                 ", the method is " + jit::to_text(info.signature) +
-                                 ": there is none");
+const void* Registry::entry_address(MethodId m, const Signature& expected) const {
+  if (!engine_.is_method(m)) return nullptr;
+  const MethodInfo& info = engine_.method(m.index()).info;
+  if (info.signature == expected) return engine_.stubs->stub(m);
+  engine_.log.say(LogLevel::kError, "entry of " + info.name + ": asked for as " +
+                                        jit::to_text(expected) + ", the method is " +
+                                        jit::to_text(info.signature) + ": there is none");
   return nullptr;
 }
 

@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cassert>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -30,6 +31,7 @@ class WorkerThread {
 
   // Has a thread call `run` with `it`, once. Returns false when none is to be had.
   bool start(void* (*run)(void*), void* it) noexcept {
+    assert(!runs_ && !stopping());
     runs_ = ::pthread_create(&thread_, nullptr, run, it) == 0;
     return runs_;
   }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <ctime>
 
@@ -19,13 +20,13 @@ constexpr uint64_t kNsInMs = 1'000'000;
 constexpr uint64_t kFirstPauseNs = kNsInMs / 4;
 constexpr uint64_t kLongestPauseNs = 20 * kNsInMs;
 
-uint64_t now_ns() {
+uint64_t steady_ns() {
   struct timespec now = {};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-uint64_t end_of(uint64_t limit_ms) { return now_ns() + limit_ms * kNsInMs; }
+uint64_t end_of(uint64_t limit_ms) { return steady_ns() + limit_ms * kNsInMs; }
 
 // Returns 0 or an errno; EWOULDBLOCK where another one had it up to the end. It is asked for again
 // and again: only a signal could end a call that waits.
@@ -34,7 +35,7 @@ int lock(int fd, int how, uint64_t end_ns) {
     if (::flock(fd, how | LOCK_NB) == 0) return 0;
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return errno;
-    const uint64_t now = now_ns();
+    const uint64_t now = steady_ns();
     if (now >= end_ns) return EWOULDBLOCK;
     pause = std::min(pause, end_ns - now);
     const struct timespec wait = {0, static_cast<long>(pause)};
@@ -48,6 +49,7 @@ FileLock::FileLock(const std::string& path, uint64_t limit_ms, Missing missing)
     : path_(path), limit_ms_(limit_ms), missing_(missing), end_ns_(end_of(limit_ms)) {
   for (int tries = 0; tries < kTries && fd_ < 0 && error_ == 0; ++tries) attempt();
   if (fd_ < 0 && error_ == 0) error_ = EBUSY;
+  assert((fd_ >= 0) == (error_ == 0));
 }
 
 FileLock::~FileLock() {
@@ -55,6 +57,7 @@ FileLock::~FileLock() {
 }
 
 void FileLock::take_back() const {
+  assert(fd_ >= 0);  // it is held
   if (made_) ::unlink(path_.c_str());
 }
 
@@ -65,10 +68,9 @@ Status FileLock::status() const {
     return Error{ErrorCode::kNotFound, path_ + ": there is no such file"};
   }
   if (error_ == EWOULDBLOCK) {
-    return Error{ErrorCode::kIo, path_ +
-                                     ": cannot lock the file: another process has held it for " +
-                                     std::to_string(limit_ms_) +
-                                     " ms, which is all that option profile_lock_ms allows"};
+    return Error{ErrorCode::kIo,
+                 path_ + ": cannot lock the file: another process has held it for " +
+                     std::to_string(limit_ms_) + " ms, the limit of option profile_lock_ms"};
   }
   if (error_ == ELOOP) {
     return Error{ErrorCode::kIo, path_ +
@@ -79,6 +81,7 @@ Status FileLock::status() const {
 }
 
 void FileLock::attempt() {
+  assert(fd_ < 0 && error_ == 0);
   constexpr int kFlags = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
   int fd = ::open(path_.c_str(), kFlags);
   bool made = fd < 0 && errno == ENOENT && missing_ == Missing::kMade;

@@ -1,6 +1,7 @@
 #include "tiering/saved/known_methods.h"
 
 #include <algorithm>
+#include <cassert>
 #include <iterator>
 #include <map>
 
@@ -40,6 +41,7 @@ std::vector<Method*> in_order_of_placement(std::span<const std::pair<double, Met
     if (from != number.end() && to != number.end())
       arcs.push_back({from->second, to->second, count});
   }
+  assert(functions.size() == known.size());
   auto clusters = profile::cluster_calls(functions, arcs, jit::CodeSpace::kPage);
   auto heaviest = [&](const std::vector<uint32_t>& cluster) {
     double most = 0;
@@ -58,6 +60,7 @@ std::vector<Method*> in_order_of_placement(std::span<const std::pair<double, Met
 
 void KnownMethods::list(const MethodTable& methods, ProfileStore& store,
                         const std::function<bool(const Method&)>& may) {
+  assert(looked_at_ <= methods.all().size());
   std::span<const std::unique_ptr<Method>> added = methods.all().subspan(looked_at_);
   looked_at_ += added.size();
   if (added.empty()) return;
@@ -88,6 +91,7 @@ Method* KnownMethods::next(const std::function<bool(Method&)>& has_code) {
 
 void KnownMethods::tell_first_call(const Method& m, CallProfile& calls) const {
   bool noticed = m.first_call != 0 && !made_ahead_;
+  assert(m.first_call <= first_calls_);
   if (noticed) calls.first[m.info.key] = {m.first_call - 1, CallProfile::kOneRun};
 }
 

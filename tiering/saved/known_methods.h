@@ -28,7 +28,7 @@ namespace uptier::tiering {
 
 class KnownMethods {
  public:
-  // Whether they are to be listed now: once at a first call. Thread: any.
+  // Returns whether they are to be listed now: once at a first call. Thread: any.
   bool claim_listing() noexcept { return wanted_.exchange(false, std::memory_order_relaxed); }
   // The same when a thread attaches and there are methods.
   bool claim_early_listing() noexcept {

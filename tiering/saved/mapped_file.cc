@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -28,6 +29,7 @@ ssize_t read_all(int fd, std::byte* to, size_t size) {
     if (taken < 0) return -errno;
     if (taken == 0) break;
     done += static_cast<size_t>(taken);
+    assert(done <= size);
   }
   return static_cast<ssize_t>(done);
 }
@@ -63,11 +65,14 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   }
   ::close(fd);
   if (taken < 0) return io_error(path, "cannot read the file", static_cast<int>(-taken));
+  assert(static_cast<size_t>(taken) <= file.mapped_.size());
   file.bytes_ = file.mapped_.first(static_cast<size_t>(taken));
   return file;
 }
 
 void MappedFile::let_go(std::span<const std::byte> part) const {
+  assert(part.empty() || (part.data() >= bytes_.data() &&
+                          part.data() + part.size() <= bytes_.data() + bytes_.size()));
   static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   // The first and the last page may hold something else.
   const uintptr_t begin = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) & ~(page - 1);

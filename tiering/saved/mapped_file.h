@@ -15,8 +15,8 @@
 
 namespace uptier::tiering {
 
-// Which file it is, and which state of it: equal ones have the same bytes, since time passes between
-// two changes of one size.
+// Identifies a file and its state. Files with equal ids have the same bytes, because time passes between
+// two changes that keep the size.
 struct FileId {
   uint64_t device = 0;
   uint64_t inode = 0;

@@ -4,14 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
 #include <ctime>
 
 #include "profile/data/inlined.h"
 #include "profile/data/text.h"
 #include "profile/upf/file.h"
-#include "profile/upf/merge.h"
+#include "profile/upf/profile_sum.h"
 #include "profile/upf/read.h"
+#include "profile/upf/uploads.h"
 #include "tiering/saved/file_lock.h"
 
 namespace uptier::tiering {
@@ -50,16 +52,8 @@ std::string followed(const std::string& path) {
 
 }  // namespace
 
-double block_mass(const MethodProfile& p) {
-  double sum = 0;
-  for (const Slot& slot : p.schema.slots) {
-    if (slot.kind == SlotKind::kBlock) sum += static_cast<double>(p.estimates[slot.word]);
-  }
-  return sum;
-}
-
 ProfileStore::ProfileStore(const std::string& pattern, uint64_t lock_ms)
-    : path_(followed(expand(pattern))), lock_ms_(lock_ms) {
+    : path_(followed(expand(pattern))), lock_ms_(lock_ms), writer_(path_, lock_ms) {
   report_.file = path_;
   open();
   bool cut = reader_ != nullptr && report_.problem.empty() && reader_->truncated();
@@ -77,11 +71,13 @@ void ProfileStore::open() {
     if (file.error().code != ErrorCode::kNotFound) report_.problem = file.error().message;
     return;
   }
+  assert(loaded_.empty() && others_ == nullptr);  // nothing was read of the file before
   reader_.reset();
   file_ = std::move(*file);
+  read_ = {file_.id(), file_.bytes().size()};
   if (file_.bytes().empty()) return;
   if (!looks_like_profile(file_.bytes())) {
-    report_.problem = path_ + ": no profile file; nothing is read of it, nor written to it";
+    report_.problem = path_ + ": not a profile file; it is neither read nor written";
   }
   reader_ = std::make_unique<profile::UpfReader>(file_.bytes());
 }
@@ -95,8 +91,9 @@ void ProfileStore::note_segments() {
   for (size_t i = infos.size(); i-- > 0;) {
     const auto& segment = reader_->segments()[i];
     if (infos[i]->runs != 0 && infos[i]->weight == 0 && segment.groups.empty()) {
-      ++counted_;
-      counted_bytes_ += behind - segment.offset;
+      ++read_.counted;
+      assert(segment.offset <= behind);
+      read_.counted_bytes += behind - segment.offset;
     }
     behind = segment.offset;
     if (fates[i] != profile::UploadFate::kSummed) continue;
@@ -104,14 +101,15 @@ void ProfileStore::note_segments() {
     report_.runs += infos[i]->runs;
     weight += infos[i]->weight;
   }
+  assert(fates.size() == infos.size());
   runs_ = std::max(static_cast<double>(weight) / ProfileInfo::kRunWeight, 1.0);
   if (!report_.problem.empty()) return;
   if (!reader_->warnings().empty()) {
     report_.problem = path_ + ": " + reader_->warnings().front();
   } else if (reader_->truncated()) {
-    report_.problem = path_ + ": it ends early; what precedes is used";
+    report_.problem = path_ + ": it ends early; the part before is used";
   }
-  whole_ = report_.problem.empty() && summed_.size() == infos.size();
+  read_.whole = report_.problem.empty() && summed_.size() == infos.size();
 }
 
 void ProfileStore::load_segments(const std::function<bool(std::string_view key)>& wanted,
@@ -136,6 +134,7 @@ void ProfileStore::load_segments(const std::function<bool(std::string_view key)>
 
 // The first time that it is asked for.
 void ProfileStore::load(uint64_t module_key) {
+  assert(reader_ != nullptr);
   if (loaded_.contains(module_key)) return;
   const std::string defining = profile::hex(module_key).substr(2) + ";";
   load_segments([&](std::string_view key) { return key.starts_with(defining); }, saved_);
@@ -156,6 +155,7 @@ void ProfileStore::load_others() {
 
 const CallProfile& ProfileStore::calls() {
   if (calls_ != nullptr) return *calls_;
+  assert(reader_ == nullptr || summed_.size() <= reader_->segments().size());
   auto calls = std::make_unique<CallProfile>();
   if (reader_ != nullptr) {
     for (size_t i : summed_) *calls += reader_->calls(reader_->segments()[i]);
@@ -248,6 +248,7 @@ std::unique_ptr<SavedMethod> ProfileStore::find(const MethodKey& key, const std:
   saved->profile = *found;
   saved->from = found->key;
   saved->profile.key = key;
+  assert(runs_ >= 1);
   saved->runs = runs_;
   saved->recovered = recovered;
   return saved;

@@ -1,10 +1,7 @@
 // ProfileStore: the profile of earlier processes, and where this one's goes.
 //
 //   open: read the file --> find: read the groups of a module when its first method is asked for
-//   save: lock, read what is there by now, fade it, add what this process saw, replace
-//         (save_profile.cc)
-//   count: lock, write behind the file's end that one more run was like those before
-//         (count_run.cc)
+//   save, count: see profile_writer.h
 //
 // Two processes that end together do not lose each other's: each reads what the other wrote, or
 // finds the file as it has read it. The lock is on the file itself (file_lock.h).
@@ -23,6 +20,9 @@
 #include "profile/upf/read.h"
 #include "tiering/model/saved_method.h"
 #include "tiering/saved/mapped_file.h"
+#include "tiering/saved/profile_writer.h"
+#include "tiering/saved/run_likeness.h"
+#include "tiering/saved/seen_run.h"
 #include "uptier/profile_file.h"
 #include "uptier/profile_query.h"
 #include "uptier/report.h"
@@ -32,25 +32,6 @@ namespace uptier::tiering {
 // Executions of blocks, a run, below which asking the policy is not worth describing a method
 // twice.
 inline constexpr double kLeastSavedMass = 256;
-
-// What this process has seen up to now, for the file.
-struct SeenRun {
-  // What a save has to know of a method.
-  struct Fate {
-    bool keep = false;  // taken on trust: this run is one more that was like those before
-    uint64_t cfg_hash = 0;
-  };
-
-  Profile run;
-  CallProfile calls;
-  std::map<MethodKey, Fate> fates;
-  ProfileInfo info;
-  std::string log;
-  profile::Timeline timeline;
-};
-
-// Returns the estimated executions of a method's blocks.
-double block_mass(const MethodProfile& p);
 
 class ProfileStore {
  public:
@@ -86,24 +67,13 @@ class ProfileStore {
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
                                      std::string_view key);
 
-  // Adds it to the file. `decay` is what the counts of earlier runs still count for, which this run
-  // asks once: saved again, the file is what it would be had only the last save been, but for what
-  // others wrote in between. Waits for the disk if `sync` says so, which may take 10 ms and more.
-  Status save(SeenRun seen, double decay, profile::Sync sync);
-
-  // Says whether a run is like one of those that were read: `seen` has what it has watched, all else
-  // is as its fates say. So its counts would change no share by much. Cost: all counts, once.
-  bool has_learnt_nothing(const SeenRun& seen) const;
-  // Adds such a run to those of the file, which stays as it is but for a segment behind its end that
-  // has no counts and no weight. Returns false, with nothing written, where save() has to be
-  // called instead: the file is not the one that was read, it is not whole, enough runs are only
-  // counted there, or this process has saved before. Waits for no disk: if the power fails soon, the
-  // run is lost, but nothing of the others.
-  Result<bool> count(const SeenRun& seen);
-
-  // Returns what the file is to say of a method of another key whose profile was taken on trust, as
-  // it does of those that keep their key.
-  static Profile as_before(const SavedMethod& saved, double decay);
+  // See ProfileWriter.
+  Status save(SeenRun seen, double decay, profile::Sync sync) {
+    return writer_.save(std::move(seen), decay, sync);
+  }
+  Result<bool> count(const SeenRun& seen) { return writer_.count(seen, read_); }
+  // Says whether a run is like one of those that were read (run_likeness.h).
+  bool has_learnt_nothing(const SeenRun& seen) const { return is_like(seen, saved_, runs_); }
 
   // Returns who this is and when.
   static ProfileInfo info_now();
@@ -112,22 +82,8 @@ class ProfileStore {
   const SavedReport& report() const { return report_; }
 
  private:
-  // What the last save of this process has put in the file.
-  struct Written {
-    Profile run;
-    CallProfile calls;
-    UploadId upload;
-    uint64_t time = 0;
-    uint64_t length_ns = 0;  // of its timeline
-    uint64_t weight = ProfileInfo::kRunWeight;
-  };
-
-  static UploadId name_of_run(const Profile& run, uint64_t time);
   void open();
   void note_segments();
-  bool takes_more(uint64_t bytes) const;
-  void leave_out_written(SeenRun& seen, ProfileInfo& file) const;
-  std::vector<profile::RunRecord> past_runs(profile::UpfReader& reader, bool again) const;
   const MethodProfile* look(const MethodKey& key, const std::string& name, bool& recovered);
   void load(uint64_t module_key);
   void load_others();
@@ -145,10 +101,8 @@ class ProfileStore {
   std::unique_ptr<CallProfile> calls_;                   // of the file, once asked for
   std::unique_ptr<InlinedBodies> inlined_;               // likewise
   double runs_ = 1;
-  bool whole_ = false;          // the file is there, and nothing of it was left out
-  size_t counted_ = 0;          // its runs that are only counted
-  uint64_t counted_bytes_ = 0;  // of the file, which these take
-  std::unique_ptr<Written> written_;
+  ReadFile read_;
+  ProfileWriter writer_;
   SavedReport report_;
 };
 

@@ -1,25 +1,23 @@
-// What a profile that outlives the process learns of calls: where a body calls, how often, and in
-// which order methods were called first (KnownMethods).
-//
-// Counts of direct calls need no counter: a block that calls runs as often as its count says. Calls
-// through a pointer come from their tables, as far as their targets are known.
+#include "tiering/saved/saved_calls.h"
+
+#include <cassert>
+
 #include "profile/base/numbers.h"
-#include "tiering/saved/saved_profile.h"
 
 namespace uptier::tiering {
 
-void SavedProfile::learn_calls(Method& m, const jit::Function& f) const {
-  if (store_ == nullptr) return;
+void learn_calls(Method& m, const jit::Function& f, const MethodTable& methods) {
+  assert(m.has_shape());
   MethodShape& shape = *m.shape.made();
-  shape.code_shape.put(jit::code_shape(f, [this](MethodId callee) -> std::string_view {
-    const Method* m = methods_.known(callee);
+  shape.code_shape.put(jit::code_shape(f, [&](MethodId callee) -> std::string_view {
+    const Method* m = methods.known(callee);
     return m == nullptr ? std::string_view() : m->info.name;
   }));
   shape.direct_calls = jit::direct_calls(f);
 }
 
-// `seen` holds what was observed of the method, or nothing.
-void SavedProfile::add_calls(const Method& m, const Profile& seen, CallProfile& calls) const {
+void add_calls(const Method& m, const Profile& seen, const MethodTable& methods,
+               CallProfile& calls) {
   const MethodKey& caller = m.info.key;
   if (!m.shape->code_shape->empty()) calls.shapes[caller] = *m.shape->code_shape;
   const MethodProfile* p = seen.find(caller);
@@ -29,7 +27,7 @@ void SavedProfile::add_calls(const Method& m, const Profile& seen, CallProfile& 
   };
   for (const jit::DirectCall& call : m.shape->direct_calls) {
     const Slot* slot = p->schema.find(SlotKind::kBlock, call.block);
-    const Method* callee = methods_.known(call.callee);
+    const Method* callee = methods.known(call.callee);
     if (slot == nullptr || callee == nullptr) continue;
     add(callee->info.key, p->estimates[slot->word]);
   }

@@ -1,7 +1,11 @@
 #include "tiering/saved/saved_profile.h"
 
+#include <cassert>
+#include <utility>
+
 #include "profile/algebra/match.h"
 #include "profile/data/text.h"
+#include "tiering/saved/saved_calls.h"
 
 namespace uptier::tiering {
 
@@ -15,6 +19,7 @@ bool SavedProfile::is_hot(const Method& m) const {
 
 void SavedProfile::adopt(Method& m) {
   if (store_ == nullptr) return;
+  assert(m.has_shape() && m.saved == nullptr);
   std::unique_ptr<SavedMethod> saved = store_->find(m.info.key, m.info.name, m.shape->cfg_hash);
   if (saved == nullptr) return;
   uint64_t here = m.shape->cfg_hash, there = saved->profile.schema.cfg_hash;
@@ -34,12 +39,13 @@ bool SavedProfile::match(Method& m, SavedMethod& saved) {
   matched.key = m.info.key;
   if (!report.accepted) {
     store_->report().stale++;
-    observer_.log(m, "drop",
-                  "the saved profile is of other code: " + hashes + "; " + report.text());
+    observer_.decisions.log(
+        m, "drop", "the saved profile belongs to other code: " + hashes + "; " + report.text());
     return false;
   }
   store_->report().matched++;
-  observer_.log(m, "match", "the saved profile is of other code: " + hashes + "; " + report.text());
+  observer_.decisions.log(
+      m, "match", "the saved profile belongs to other code: " + hashes + "; " + report.text());
   saved.profile = std::move(matched);
   saved.recovered = true;
   return true;
@@ -60,6 +66,7 @@ const InlinedBody* SavedProfile::inlined(const Method& root, const jit::InlinePa
 }
 
 void SavedProfile::trust(Method& m) {
+  assert(m.saved != nullptr && store_ != nullptr);
   m.saved->trusted = true;
   store_->report().compiled++;
 }
@@ -68,6 +75,30 @@ std::optional<ProfileAnswer> SavedProfile::query(std::string_view stage,
                                                  std::string_view scope_hash,
                                                  std::string_view key) {
   return store_ == nullptr ? std::nullopt : store_->query(stage, scope_hash, key);
+}
+
+void SavedProfile::learn_calls(Method& m, const jit::Function& f) const {
+  if (store_ != nullptr) tiering::learn_calls(m, f, methods_);
+}
+
+Status SavedProfile::save(profile::Timeline timeline, const KnownMethods& known, double loops_off) {
+  if (store_ == nullptr) return {};
+  saved_ = true;
+  SeenRun seen = collector_.watched(known, loops_off);
+  seen.timeline = std::move(timeline);
+  // Who collects counts, and uses none, wants the sum.
+  bool uses = options_.tier == TierMode::kAuto && live_.policy != PolicyMode::kNever;
+  bool fades = live_.profile_decay < 1;
+  if (uses && fades && store_->has_learnt_nothing(seen)) {
+    Result<bool> counted = store_->count(seen);
+    if (!counted) return counted.error();
+    if (*counted) return {};
+  }
+  for (const auto& m : methods_.all()) {
+    if (is_trusted(*m)) collector_.add(*m, known, loops_off, seen);
+  }
+  return store_->save(std::move(seen), live_.profile_decay,
+                      live_.profile_sync ? profile::Sync::kYes : profile::Sync::kNo);
 }
 
 }  // namespace uptier::tiering

@@ -3,7 +3,7 @@
 // A saved profile is advice about code of the same shape: with another CFG hash it is dropped, or what
 // of it still fits is taken over, and the log says so. A method that one run of it makes worth a
 // compilation is optimized at its first call (warm_start.cc); it is watched from then on like any
-// optimized method (observe_optimized.cc), and if what it does is not what was saved, the saved counts
+// optimized method (copy_control.h), and if what it does is not what was saved, the saved counts
 // fade like those of all others.
 //
 //   watched methods --> like one run of the file? --yes--> count: one run more, no counts
@@ -16,6 +16,7 @@
 //   Thread: the caller holds the runtime's state mutex, but in is_open().
 #pragma once
 
+#include <cassert>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@
 #include "tiering/observe/observer.h"
 #include "tiering/saved/known_methods.h"
 #include "tiering/saved/profile_store.h"
+#include "tiering/saved/run_collector.h"
 #include "uptier/options.h"
 
 namespace uptier::tiering {
@@ -37,10 +39,15 @@ class SavedProfile {
   // All outlive this. `live`: what of the options changes.
   SavedProfile(const Options& options, const Options& live, const MethodTable& methods,
                Observer& observer)
-      : options_(options), live_(live), methods_(methods), observer_(observer) {}
+      : options_(options),
+        live_(live),
+        methods_(methods),
+        observer_(observer),
+        collector_(options, live, methods, observer) {}
 
   // Opens the file, before there are methods. Errors are in the report.
   void open(const std::string& pattern) {
+    assert(store_ == nullptr);
     store_ = std::make_unique<ProfileStore>(pattern, options_.profile_lock_ms);
   }
   // There was no run to be saved.
@@ -50,9 +57,9 @@ class SavedProfile {
   ProfileStore* store() const { return store_.get(); }
   SavedReport report() const { return store_ == nullptr ? SavedReport() : store_->report(); }
 
-  // Whether something is saved of a method, perhaps of other code.
+  // Returns whether something is saved of a method, perhaps of other code.
   bool knows(const Method& m) const;
-  // Whether what is saved of it is worth asking the policy about, perhaps of other code.
+  // Returns whether what is saved of it is worth asking the policy about, perhaps of other code.
   bool is_hot(const Method& m) const;
   // The method's shape has just become known: takes over what is saved of it, if that is of this code.
   void adopt(Method& m);
@@ -67,20 +74,18 @@ class SavedProfile {
                                      std::string_view key);
 
   // Brings what this process has seen up to now into the file, which may be asked for again. `known`
-  // tells of first calls.
-  Status save(profile::Timeline timeline, const KnownMethods& known);
+  // tells of first calls; `loops_off` is by how many cycles a timed execution may be off.
+  Status save(profile::Timeline timeline, const KnownMethods& known, double loops_off);
   bool was_saved() const { return saved_; }
 
  private:
   bool match(Method& m, SavedMethod& saved);
-  SeenRun see_watched(const KnownMethods& known) const;
-  void see(const Method& m, const KnownMethods& known, SeenRun& seen) const;
-  void add_calls(const Method& m, const Profile& seen, CallProfile& calls) const;
 
   const Options& options_;
   const Options& live_;
   const MethodTable& methods_;
   Observer& observer_;
+  const RunCollector collector_;
   std::unique_ptr<ProfileStore> store_;
   bool saved_ = false;
 };

@@ -1,12 +1,13 @@
 #include "tiering/serve/code_compaction.h"
 
 #include <algorithm>
-#include <map>
+#include <cassert>
 #include <mutex>
 #include <utility>
 
 #include "jit/code/copy_code.h"
 #include "tiering/base/clock.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/looking_around.h"
 #include "tiering/serve/in_service.h"
 
@@ -45,50 +46,11 @@ bool can_move(const Method& m) {
          m.optimizing->trial.load(std::memory_order_relaxed) == nullptr;
 }
 
-bool is_helper(const jit::Helpers& h, const void* target) {
-  const void* most[] = {h.trap_exit, h.leave, h.ask_to_leave, h.loop_slow_plain,
-                        h.loop_slow_instrumented};
-  return std::ranges::find(most, target) != std::end(most) ||
-         std::ranges::find(h.probes, target) != std::end(h.probes);
-}
-
-// How often calls, and rounds of loops, are known to have reached a method.
-struct Seen {
-  double calls = 0, rounds = 0;
-};
-
-Seen seen_of(const Method& m) {
-  Seen s;
-  for (const auto& [thread, stream] : m.flushed->streams) {
-    s.calls += static_cast<double>(stream.calls);
-    s.rounds += static_cast<double>(stream.iterations);
-  }
-  return s;
-}
-
-double weight_of(const Version& v, const Seen& s) {
-  if (v.enterable || v.copy == Copy::kInstrumented) return 0;
-  return v.osr_loop.valid() ? s.rounds : s.calls + s.rounds;
-}
-
-// Executions of a place in the code for each call of the method, as the code was made from them; 1
-// where that is not known.
-double frequency_of(const Version& v, const jit::ProbeRow* row) {
-  bool known = row != nullptr && row->site != 0 && !v.made_from.empty() && v.made_from[0] > 0;
-  if (!known) return 1;
-  if (row->body == 0) {
-    return row->site <= v.made_from.size() ? v.made_from[row->site - 1] / v.made_from[0] : 1;
-  }
-  auto at =
-      std::ranges::find(v.made_inlined, jit::path_of(*v.code, row->body), &InlinedOrigin::path);
-  bool counted = at != v.made_inlined.end() && row->site <= at->blocks.size();
-  return counted ? double{at->blocks[row->site - 1]} / v.made_from[0] : 1;
-}
-
 // A version that says of a copy what `from` says of the code; it takes over what only code in service
 // needs.
 std::unique_ptr<Version> version_of(Version& from, std::unique_ptr<jit::Code> code,
                                     jit::PollRun polls) {
+  assert(!from.freed && !from.retired && code != nullptr);
   auto v = std::make_unique<Version>();
   v->tier = from.tier;
   v->copy = from.copy;
@@ -133,11 +95,10 @@ Relay::Relay(const Parts& p)
       observer_(p.observer),
       reclaimer_(p.reclaimer),
       space_(p.space),
-      stubs_(p.stubs),
       poll_words_(p.poll_words),
-      helpers_(p.helpers),
       service_(p.service),
       in_service_(p.in_service),
+      events_(p.events),
       due_ns_(now_ns() + p.options.relay_gap_ms * kMs) {}
 
 bool Relay::possible() const { return space_.moves(); }
@@ -161,62 +122,19 @@ void Relay::look_at_code(const Method& m, const Version& v, Found& f) const {
   constexpr uint32_t kLine = jit::CodeSpace::kLine;
   auto lines = [](uint32_t bytes) { return (std::max(bytes, 1u) + kLine - 1) / kLine; };
   uint32_t cold = code.size() - code.hot_size();
-  Seen seen = seen_of(m);
-  PlacedBody b{.hot_line = space.line_of(code.base()),
-               .hot_lines = lines(code.hot_size()),
-               .weight = weight_of(v, seen)};
+  PlacedBody b{.hot_line = space.line_of(code.base()), .hot_lines = lines(code.hot_size())};
   if (cold != 0) {
     b.cold_line = space.line_of(code.cold_base());
     b.cold_lines = lines(cold);
   }
   f.snapshot.bodies.push_back(b);
   f.candidates.push_back({const_cast<Method*>(&m), v.serial, v.enterable});
-  if (b.weight > 0) look_at_calls(v, std::max(seen.calls, 1.0), f);
 }
 
-// What the code calls by a method's stub or cell. Calls that were inlined are in no code, and those
-// through a pointer are known from what the code was made from.
-void Relay::look_at_calls(const Version& v, double calls, Found& f) const {
-  auto body = static_cast<uint32_t>(f.candidates.size() - 1);
-  const jit::StubTable& stubs = stubs_;
-  jit::each_outside(*v.code, [&](uint32_t offset, const void* target) {
-    if (is_helper(helpers_, target)) return;  // to find no stub takes longest
-    MethodId callee = stubs.called_at(target);
-    if (!callee.valid()) return;
-    double count = calls * frequency_of(v, v.code->probe_at(v.code->at(offset)));
-    f.calls.push_back({body, callee.index(), count});
-  });
-  bool known = !v.made_from.empty() && v.made_from[0] > 0;
-  if (!known) return;
-  for (const auto& [site, targets] : v.made_targets) {
-    for (const auto& [key, count] : targets.of) {
-      const Method* callee = observer_.method_of(key);
-      if (callee == nullptr) continue;
-      f.calls.push_back({body, callee->id.index(), calls * count / v.made_from[0]});
-    }
-  }
-}
-
-// What has been looked at becomes a snapshot: callees are the bodies that calls reach.
 void Relay::finish_locked(Found& f, uint64_t most_bytes) const {
+  assert(f.snapshot.bodies.size() == f.candidates.size());
   f.snapshot.lines_used = space_.lines_used();
   f.snapshot.most_bytes = most_bytes;
-  std::vector<uint32_t> called(methods_.size(), UINT32_MAX);
-  for (uint32_t n = 0; n < f.candidates.size(); ++n) {
-    const Candidate& c = f.candidates[n];
-    const Version* best = c.method->optimized.load(std::memory_order_relaxed);
-    if (!usable(best)) best = c.method->plain.load(std::memory_order_relaxed);
-    bool reached = usable(best) && best->serial == c.serial && !c.enterable;
-    if (reached) called[c.method->id.index()] = n;
-  }
-  std::map<std::pair<uint32_t, uint32_t>, double> sums;
-  for (const Call& c : f.calls) {
-    if (c.callee >= called.size() || called[c.callee] == UINT32_MAX) continue;
-    sums[{c.body, called[c.callee]}] += c.count;
-  }
-  for (auto [call, count] : sums) {
-    f.snapshot.arcs.push_back({call.first, call.second, static_cast<uint64_t>(count)});
-  }
 }
 
 Relay::Found Relay::look_locked(uint64_t most_bytes) const {
@@ -263,6 +181,8 @@ bool Relay::move_locked(const Candidate& c, jit::CodeRoom& room) {
 
 void Relay::move_version(Method& m, Version& from, std::atomic<const Version*>& place,
                          std::unique_ptr<Version> to) {
+  assert(place.load(std::memory_order_relaxed) == &from && !from.moved && !from.retired);
+  assert(to->serial == from.serial && to->code_bytes == from.code_bytes);
   Version* v = to.get();
   m.versions.push_back(std::move(to));  // ends what iterates over them
   in_service_.take_moved_locked(m, *v);
@@ -271,6 +191,7 @@ void Relay::move_version(Method& m, Version& from, std::atomic<const Version*>& 
   bool calls_reach = !v->enterable && !v->osr_loop.valid();
   if (calls_reach) in_service_.link_locked(m);
   from.moved = true;
+  events_.emit(event_of(EventKind::kMoved, *v));
   reclaimer_.retire(from);
   waiting_bytes_ += from.code_bytes;
   report_.bodies++;
@@ -278,6 +199,7 @@ void Relay::move_version(Method& m, Version& from, std::atomic<const Version*>& 
 }
 
 void Relay::forget_locked(const Version& v) {
+  assert(v.moved && v.freed && waiting_bytes_ >= v.code_bytes);
   waiting_bytes_ -= v.code_bytes;
   Method& m = methods_.at(v.method.index());
   // Its place stays as long as trials that are over name it.
@@ -291,7 +213,8 @@ void Relay::forget_locked(const Version& v) {
 }
 
 void Relay::end_locked(const RelayPlan& plan, uint64_t started_ns) {
-  observer_.log_event("relay", plan.text());
+  assert(plan.why != RelayWhy::kNone);
+  observer_.decisions.log_event("relay", plan.text());
   report_.relays++;
   report_.pages_before = plan.pages_before;
   report_.pages_after = plan.pages_after;
@@ -320,7 +243,7 @@ void Relay::if_due() {
   {
     std::lock_guard lock(state_mutex_);
     uint64_t most = most_bytes_locked();
-    // For a while it is in two places. What would be evicted for that is worth more than an order.
+    // Code that moves is in two places for a while. Nothing is evicted for that.
     uint64_t wanted = live_.code_budget * 3 / 4;
     most = std::min(most, wanted - std::min(wanted, space_.bytes_in_service()));
     if (waiting_bytes_ > most / 2) most = 0;

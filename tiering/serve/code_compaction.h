@@ -1,17 +1,17 @@
-// Relay: code is laid anew, side by side in the order in which it calls itself.
+// Relay: moves code together, so that pages between it become free.
 //
-// policy/relay_plan.h says when and in which order. A move is the install of a copy that is the same
-// but for its place (jit/code/copy_code.h):
+// policy/compaction_plan.h says when and which. A move installs a copy that differs only in its place
+// (jit/code/copy_code.h):
 //
-//   room for all in a row -> copy -> Version in the place of the other one -> cell -> other retired
+//   room for all in a row -> copy -> Version in the place of the old one -> cell -> old one retired
 //
 // so calls reach the copy by the one store of any install, frames go on where they are, and the old
-// bytes are freed by the law of reclaim.h, whole pages with the last body in them. Nothing is
-// decided, described or compiled anew: profile, serial, trials that are over, exits and all else
+// bytes are freed by the law of reclaimer.h, whole pages with the last body in them. Nothing is
+// decided, described or compiled again: profile, serial, trials that are over, exits and all else
 // that is known of the code is the copy's.
 //
 // What stays where it is: code of methods that a trial times, or that have a version for values
-// (its guard jumps to both); what waits for its second chance (evict.cc); instrumented copies of
+// (its guard jumps to both); what waits for its second chance (eviction.h); instrumented copies of
 // optimized code; what hosts made; guards, stubs and routines.
 //
 // It is looked whether there is something to do when kLeastChanges versions have come or gone or
@@ -33,8 +33,6 @@
 
 #include "jit/code/code_space.h"
 #include "jit/code/poll_words.h"
-#include "jit/code/stubs.h"
-#include "jit/compile/compile.h"
 #include "tiering/base/stress.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/model/method_table.h"
@@ -63,7 +61,7 @@ class Relay {
    protected:
     ~Service() = default;
   };
-  // What it works on; all outlive it.
+  // The parts that it works on. All outlive it.
   struct Parts {
     const Options& options;
     const Options& live;  // what of the options changes: read with the state mutex
@@ -73,11 +71,10 @@ class Relay {
     Observer& observer;
     Reclaimer& reclaimer;
     jit::CodeSpace& space;
-    const jit::StubTable& stubs;
     jit::PollWords& poll_words;
-    const jit::Helpers& helpers;
     Service& service;
     InService& in_service;
+    Events& events;
   };
   // Looks after Options::relay_gap_ms for the first time.
   explicit Relay(const Parts& parts);
@@ -106,22 +103,14 @@ class Relay {
     uint64_t serial;
     bool enterable;
   };
-  // A call from a body, by its number, to a method.
-  struct Call {
-    uint32_t body;
-    uint32_t callee;  // MethodId::index()
-    double count;
-  };
   struct Found {
     RelaySnapshot snapshot;
     std::vector<Candidate> candidates;  // by number
-    std::vector<Call> calls;
   };
 
   bool possible() const;
   void look_at(const Method& m, Found& f) const;
   void look_at_code(const Method& m, const Version& v, Found& f) const;
-  void look_at_calls(const Version& v, double calls, Found& f) const;
   void finish_locked(Found& f, uint64_t most_bytes) const;
   Found look_locked(uint64_t most_bytes) const;
   uint64_t most_bytes_locked() const;
@@ -139,11 +128,10 @@ class Relay {
   Observer& observer_;
   Reclaimer& reclaimer_;
   jit::CodeSpace& space_;
-  const jit::StubTable& stubs_;
   jit::PollWords& poll_words_;
-  const jit::Helpers& helpers_;
   Service& service_;
   InService& in_service_;
+  Events& events_;
 
   std::atomic<uint64_t> changes_{0};  // relaxed: whoever is late looks later
   std::mutex looking_;                // by whoever is in if_due(), which nobody waits for

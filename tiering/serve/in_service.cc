@@ -3,13 +3,14 @@
 // Install publishes in the order code bytes and tables (done by the compiler), version, cell: a
 // thread that reaches the code through the cell or a pointer below finds everything it leads to.
 #include <algorithm>
+#include <cassert>
 #include <new>
 #include <utility>
 
 #include "profile/base/wall.h"
-#include "tiering/base/clock.h"
 #include "tiering/base/log.h"
-#include "tiering/runtime/runtime_impl.h"
+#include "tiering/model/event_of.h"
+#include "tiering/model/places.h"
 #include "tiering/serve/in_service.h"
 
 namespace uptier::tiering {
@@ -21,70 +22,17 @@ void give_up_tool(const Options& options, const char* option, const Error& why) 
                    std::string("option ") + option + " is given up: " + why.message);
 }
 
+// What tools are told of code that makes no frame and belongs to no body.
+jit::NamedCode frameless(const jit::CodeSpan& span, std::string name) {
+  jit::NamedCode code;
+  code.base = span.data();
+  code.size = span.size();
+  code.frames = {{0, {jit::FrameState::Kind::kNone}}};
+  code.name = std::move(name);
+  return code;
+}
+
 }  // namespace
-
-void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
-  put_in_service(m, std::move(version));
-  relay_->note_changes(1);
-  finishes([&] { relay_->stress_point(); });
-}
-
-// What can be refused memory comes before the version can be found. What does not is told that there is
-// one, and may go untold.
-void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
-  machine_.note_compiled(m, *version);
-  in_service_->touch(m);
-  version->installed_ns = now_ns();
-  Version* v = version.get();
-  m.versions.push_back(std::move(version));
-  in_service_->note_version(m, *v);
-  if (v->tier == Tier::kOptimized) m.only_baseline = false;
-  if (v->tier == Tier::kOptimized && v->copy == Copy::kPlain) {
-    m.ran_optimized = true;
-    for (uint32_t inlined : v->bodies) method(inlined).ran_optimized = true;
-  }
-  // Release pairs with the acquire in enterable_version().
-  if (v->enterable) return m.enterable.store(v, std::memory_order_release);
-  bool observes = v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented;
-  // A copy for loops is left for the plain code of its loop, which follows its callees.
-  if (!observes || !v->osr_loop.valid()) in_service_->watch_callees(*v);
-  if (v->osr_loop.valid()) {
-    if (observes) return copies_->begin_observing_loop(m, *v);
-    in_service_->replace_osr(m, *v);
-    return copies_->watch_frames_of(m, *v);
-  }
-  if (observes) return copies_->begin_observing_optimized(m, *v);
-  if (!v->values.empty()) return values_->install(m, *v);
-  if (v->tier == Tier::kOptimized) {
-    m.optimizing.own().versions++;
-    trials_->abandon(m);
-    const Version* before = m.optimized.load(std::memory_order_relaxed);
-    if (before != nullptr && before->general != nullptr) before = before->general;
-    if (before == nullptr) before = m.plain.load(std::memory_order_relaxed);
-    m.optimized.store(v, std::memory_order_release);
-    finishes([&] { copies_->watch_frames_of(m, *v); });
-    finishes([&] { in_service_->tell_callers(m); });
-    finishes([&] { trials_->begin(m, before, *v); });
-  } else if (v->copy == Copy::kInstrumented) {
-    if (v->code != nullptr) m.shape.made()->loop_ranges = v->code->tables().loop_ranges;
-    m.instrumented.store(v, std::memory_order_release);
-    if (options_.adaptive) finishes([&] { rates_.begin_observing(m); });
-  } else {
-    m.plain.store(v, std::memory_order_release);
-  }
-  in_service_->link_locked(m);
-  if (v->tier == Tier::kOptimized) {
-    copies_->retire_optimized_copy(m);
-    in_service_->retire_optimized_before(m, *v);
-    in_service_->retire_baseline(m);
-    if (options_.adaptive) finishes([&] { rates_.switch_off(m); });
-    if (ValueVersions* values = m.value_versions.made()) values->forced = false;
-    finishes([&] { values_->consider_values(m); });
-  }
-  in_service_->reclaim_locked();
-}
-
-// ---- InService ---------------------------------------------------------------------------------
 
 InService::InService(const Parts& p)
     : options_(p.options),
@@ -100,7 +48,7 @@ InService::InService(const Parts& p)
       fast_(p.fast),
       stubs_(p.stubs),
       relay_(p.relay),
-      losses_(p.losses) {}
+      events_(p.events) {}
 
 Status InService::open_native_tools(const jit::Routines& routines) {
   if (options_.perf_map) {
@@ -119,12 +67,21 @@ Status InService::open_native_tools(const jit::Routines& routines) {
   return {};
 }
 
+void InService::name_stubs() {
+  for (std::span<const jit::CodeSpan> chunks = stubs_.chunks(); stubs_named_ < chunks.size();) {
+    const jit::CodeSpan& chunk = chunks[stubs_named_++];
+    native_tools_.name(frameless(chunk, "uptier stubs"));
+  }
+}
+
 void InService::take_moved_locked(Method& m, Version& v) {
+  assert(v.method == m.id && !v.retired);
   note_version(m, v);
   watch_callees(v);
 }
 
 void InService::note_version(Method& m, const Version& v) {
+  assert(!m.versions.empty() && m.versions.back().get() == &v);
   hosts_.hold_locked(v);
   forget_versions_locked(m);
   if (!finishes([&] { tell_native_tools(m, v); })) native_tools_.note_lost();
@@ -155,9 +112,10 @@ void InService::forget_versions_locked(Method& m) {
   for (auto& v : m.versions) {
     if (more == 0) break;
     if (needed(v.get()) || on_trial(v.get())) continue;
+    assert(v->freed);
     forget_caller_locked(*v);
+    events_.emit(event_of(EventKind::kForgotten, *v));
     reclaimer_.drop(std::move(v));
-    losses_.versions_forgotten++;
     --more;
   }
   std::erase(m.versions, nullptr);
@@ -176,6 +134,7 @@ void InService::forget_caller_locked(Version& v) {
 // to it: what is retired is free once every thread has been quiescent since, so nothing may lead
 // anyone to it any more. Bodies that callers have inlined stay where they are.
 void InService::retire_optimized_before(Method& m, const Version& v) {
+  assert(v.method == m.id && v.tier == Tier::kOptimized && !v.osr_loop.valid());
   const Trial* trial = m.optimizing->trial.load(std::memory_order_relaxed);
   for (auto& old : m.versions) {
     bool before = old->tier == Tier::kOptimized && old.get() != &v && !old->osr_loop.valid();
@@ -193,6 +152,7 @@ void InService::tell_native_tools(const Method& m, const Version& v) {
   if (v.general != nullptr) name += " specialized";
   if (v.osr_loop.valid()) name += " osr " + std::to_string(v.osr_loop.index());
   native_tools_.add(*v.code, name, v.osr_loop.valid());
+  if (v.guard.code.size() != 0) native_tools_.name(frameless(v.guard.code, name + " guard]"));
 }
 
 // Points the cell, and the quick path of samples, at the best that is in service.
@@ -223,6 +183,7 @@ void InService::link_locked(Method& m) {
 // null where they have to ask: for better code, for the stress plan, or for another way to count.
 const sampler::LoopCell* InService::loop_cells(Method& m, const Version* plain,
                                                const Version& copy) {
+  assert(copy.copy == Copy::kInstrumented && copy.tier == Tier::kBaseline);
   bool stressed = stress_.active(StressKind::kOsr) || stress_.active(StressKind::kCopy);
   if (stressed || m.shape->loop_count == 0 || m.probes->shared()) return nullptr;
   if (!usable(plain) || plain->code == nullptr || copy.code == nullptr) return nullptr;
@@ -237,6 +198,7 @@ const sampler::LoopCell* InService::loop_cells(Method& m, const Version* plain,
   if (shape.loop_cells == nullptr) return nullptr;  // they ask
   for (uint32_t l = 0; l < shape.loop_count; ++l) {
     sampler::LoopCell& cell = shape.loop_cells[l];
+    assert(l < copy.code->tables().loops.size() && l < plain->code->tables().loops.size());
     auto arrive = [l](const jit::Code& c) { return c.at(c.tables().loops[l].arrive_offset); };
     cell.instrumented.store(arrive(*copy.code), std::memory_order_release);
     cell.plain.store(arrive(*plain->code), std::memory_order_release);
@@ -248,6 +210,7 @@ const sampler::LoopCell* InService::loop_cells(Method& m, const Version* plain,
 }
 
 void InService::give_up(Version& v, OsrOut why) {
+  assert(!v.freed);
   if (!v.retired) reclaimer_.retire(v);
   v.call_back(why);
 }
@@ -298,14 +261,161 @@ void InService::reclaim_locked() noexcept {
     Reclaimer::Freed freed;
     finishes([&] { freed = reclaimer_.reclaim(threads_.all()); });
     for (const Version* v : freed.versions) {
+      assert(v->freed && v->retired);
       hosts_.let_go_locked(*v);
       v->moved ? relay_->forget_locked(*v) : relay_->note_changes(1);
     }
     for (Method* m : freed.methods) {
+      assert(m->looked_at && m->removed);
       m->looked_at = false;
       hosts_.let_go_locked(*m);
     }
   } while (hosts_.leave_locked());
+}
+
+void InService::evict_locked(Method& m) {
+  withdraw_locked(m);
+  events_.emit(event_of(EventKind::kEvicted, m));
+}
+
+// Takes all code of a method out of service that can be made again; or when it was removed, what is
+// left of it.
+void InService::withdraw_locked(Method& m) {
+  fast_.set_entry(m.id.index(), nullptr);
+  stubs_.set_target(m.id, first_target_locked(m));
+  if (interprets_first_locked(m)) m.plain.store(nullptr, std::memory_order_release);
+  // `plain` and `instrumented` stay as they are: slow paths look whether they are usable.
+  m.wants_optimized = m.optimized.load(std::memory_order_relaxed) != nullptr;
+  m.optimized.store(nullptr, std::memory_order_release);
+  if (Optimizing* o = m.optimizing.made()) {
+    o->trial.store(nullptr, std::memory_order_release);  // its versions go with the others
+    o->copy.store(nullptr, std::memory_order_release);
+    o->copy_expected.store(false, std::memory_order_relaxed);
+  }
+  m.enterable.store(nullptr, std::memory_order_release);
+  retire_loop_copies(m);
+  for (uint32_t i = 0; i < m.shape->loop_count; ++i) {
+    m.shape->osr[i].store(nullptr, std::memory_order_release);
+    m.shape->osr_from_host[i].store(nullptr, std::memory_order_release);
+    m.shape->osr_asked[i].store(false, std::memory_order_relaxed);
+  }
+  m.copy_asked.store(false, std::memory_order_relaxed);
+  m.unlinked = false;
+  for (auto& v : m.versions) {
+    if (!v->retired && v->tier != Tier::kHost) reclaimer_.retire(*v);
+  }
+}
+
+void InService::unlink_locked(Method& m) {
+  assert(!m.removed);
+  bool calls_ask = current_entry(m) == nullptr || m.info.host_entry != nullptr;
+  if (m.unlinked || calls_ask) return;
+  m.unlinked = true;
+  fast_.set_entry(m.id.index(), nullptr);
+  stubs_.set_target(m.id, stubs_.tail(m.id));
+}
+
+// Puts the code of a method back in service that was given a second chance.
+bool InService::relink(Method& m) {
+  std::lock_guard lock(state_mutex_);
+  if (!m.unlinked) return false;
+  m.unlinked = false;
+  assert(!m.removed);
+  touch(m);
+  link_locked(m);
+  return true;
+}
+
+// What is withdrawn is made anew at the next call.
+void InService::withdraw_what_refers_to_locked(const Places::Set& places) {
+  for (const auto& m : methods_.all()) {
+    auto means = [&](const auto& v) { return means_one_of(*v, places); };
+    bool in_service =
+        std::ranges::any_of(m->versions, [&](const auto& v) { return !v->retired && means(v); });
+    if (in_service) withdraw_locked(*m);
+    for (const auto& v : m->versions) {
+      if (v->tier == Tier::kOptimized && means(v)) v->call_back(OsrOut::kAnywhere);
+    }
+  }
+}
+
+// ---- Calls ------------------------------------------------------------------------------------
+
+// Returns whether calls go to the host's interpreter before there is code, or when it has been taken away.
+// The fixed tiers hold methods elsewhere, and what a saved profile knows can be compiled at once.
+bool InService::interprets_first_locked(const Method& m) const {
+  bool interprets = m.info.host_entry != nullptr && options_.tier == TierMode::kAuto;
+  if (m.removed || !interprets) return false;
+  return !m.info.describes_at_once || m.code_made || !saved_.is_hot(m);
+}
+
+// Where calls go that find no code: to the host's interpreter, or to where code is made, the thunk
+// of an interpreter that may trap included.
+const void* InService::first_target_locked(const Method& m) const {
+  bool there = interprets_first_locked(m) && m.host_code != nullptr;
+  return there ? m.host_code.load() : stubs_.tail(m.id);
+}
+
+// ---- Frames of old code --------------------------------------------------------------------------
+
+void InService::call_back(Version& v) {
+  assert(!v.freed);
+  v.outdated = true;
+  v.call_back(OsrOut::kNewer);
+}
+
+void InService::watch_callees(Version& v) {
+  bool late = false;
+  for (MethodId id : v.by_stub) {
+    Method& callee = methods_.at(id.index());
+    if (usable(callee.optimized.load(std::memory_order_relaxed))) {
+      late = true;  // it has come meanwhile
+    } else {
+      assert(!v.freed);
+      callee.stub_callers.own().push_back(&v);
+    }
+  }
+  if (late) call_back(v);
+}
+
+void InService::tell_callers(Method& callee) {
+  for (Version* v : *callee.stub_callers) {
+    if (!v->freed) call_back(*v);
+  }
+  callee.stub_callers.reset();
+}
+
+namespace {
+
+// There is code for a loop now: frames that came there in the copy of another one have a way back.
+void let_observed_back(const Method& m, LoopId loop) {
+  for (const auto& v : m.versions) {
+    bool copy = !v->freed && v->code != nullptr && v->code->observed_loop().valid();
+    bool may = copy && loop.index() < v->polls.words().size() && !v->scope.inner[loop.index()];
+    if (may) raise_word(v->polls.words()[loop.index()], OsrOut::kObserve);
+  }
+}
+
+}  // namespace
+
+void InService::replace_osr(Method& m, const Version& v) {
+  assert(v.osr_loop.valid() && v.osr_loop.index() < m.shape->loop_count && !v.retired);
+  bool from_host = v.from_host;
+  auto& entries = from_host ? m.shape->osr_from_host : m.shape->osr;
+  // Release pairs with the acquire in osr_target(), osr_enter() and poll().
+  auto* before =
+      const_cast<Version*>(entries[v.osr_loop.index()].exchange(&v, std::memory_order_acq_rel));
+  if (before != nullptr && !before->retired) reclaimer_.retire(*before);
+  if (from_host) return;
+  retire_loop_copy(m, v.osr_loop);
+  fast_.set_loops(m.id.index(), nullptr);  // its loops ask, and are led there
+  m.shape.made()->osr_versions[v.osr_loop.index()]++;
+  for (auto& old : m.versions) {
+    bool waits = old->tier == Tier::kOptimized && !old->freed && old->serial < v.serial &&
+                 (old->retired || old->outdated);
+    if (waits) old->call_back(OsrOut::kNewer);
+  }
+  let_observed_back(m, v.osr_loop);
 }
 
 }  // namespace uptier::tiering

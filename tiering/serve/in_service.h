@@ -9,11 +9,12 @@
 //   baseline code
 //   the host's interpreter, or the place where code is made
 //
-// link_locked() points it there, and whoever changes what there is calls that. What leads to a version
-// is overwritten before the version is retired; from then on it is free by the law of reclaim.h. Frames
-// that loop in it are called back (osr_out.cc), all others go on to their end.
+// link_locked() points it there; each change of this list is followed by a call of it. Pointers to a
+// version are overwritten before the version is retired; from then on it is freed by the law of
+// reclaimer.h. Frames
+// that loop in it are called back (osr_exit.h), all others go on to their end.
 //
-// A method that has been given its second chance (evict.cc) has its code, and its cell asks; so has
+// A method that has been given its second chance (eviction.h) has its code, and its cell asks; so has
 // one that was evicted, and no code.
 //
 //   Thread: the caller holds the runtime's state mutex, but in current_entry(), which any may ask, and
@@ -21,7 +22,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
@@ -43,7 +44,7 @@ namespace uptier::tiering {
 
 class InService {
  public:
-  // What it works on; all outlive it.
+  // The parts that it works on. All outlive it.
   struct Parts {
     const Options& options;
     const PolicyOptions& policy;
@@ -57,20 +58,24 @@ class InService {
     GoneHosts& hosts;
     sampler::FastSampling& fast;
     jit::StubTable& stubs;
-    std::optional<Relay>& relay;  // there before any code is freed
-    LossReport& losses;
+    const std::unique_ptr<Relay>& relay;  // there before any code is freed
+    Events& events;
   };
   explicit InService(const Parts& parts);
 
   // Opens what tells profilers and debuggers of code, as the options say.
   Status open_native_tools(const jit::Routines& routines);
 
+  // Tells them of a version, and of the stubs that have been made since. With the state mutex.
+  void tell_native_tools(const Method& m, const Version& v);
+  void name_stubs();
+
   // Says that something was heard of a method: it is not cold.
   void touch(Method& m) { m.last_active = ++activity_; }
 
-  // ---- Calls (install.cc, registry.cc, evict.cc) --------------------------------------------------
+  // ---- Calls (installer.cc, registry.cc, eviction.h) --------------------------------------------------
 
-  // Whether calls go to the host's interpreter before there is code, or when it has been taken away.
+  // Returns whether calls go to the host's interpreter before there is code, or after it was taken away.
   bool interprets_first_locked(const Method& m) const;
   // Returns where calls go that find no code.
   const void* first_target_locked(const Method& m) const;
@@ -86,7 +91,7 @@ class InService {
   void unlink_locked(Method& m);
   bool relink(Method& m);
 
-  // ---- Versions come (install.cc, osr_out.cc) -----------------------------------------------------
+  // ---- Versions come (installer.cc, osr_exit.h) -----------------------------------------------------
 
   // A version has been added to its method's.
   void note_version(Method& m, const Version& v);
@@ -103,7 +108,7 @@ class InService {
   // Callees tell the version nothing any more.
   void forget_caller_locked(Version& v);
 
-  // ---- Versions go (install.cc, evict.cc) --------------------------------------------------------
+  // ---- Versions go (installer.cc, eviction.h) --------------------------------------------------------
 
   // Takes a version out of service that nothing leads to, and calls back the frames that loop in it.
   void give_up(Version& v, OsrOut why);
@@ -116,20 +121,19 @@ class InService {
   // Gives up the instrumented copies of these, of one loop or of all.
   void retire_loop_copy(Method& m, LoopId loop);
   void retire_loop_copies(Method& m);
-  // Takes all code of a method out of service that can be made again; or when it was removed, what is
-  // left of it.
+  // Takes all code of a method out of service that can be made again; or after the method was removed,
+  // all code that it still has.
   void withdraw_locked(Method& m);
   // Likewise, to make room.
   void evict_locked(Method& m);
   // Likewise, of each method that has code in service which means a method of one of the places; and
-  // calls back the frames of all such code (take_place.cc).
+  // calls back the frames of all such code (place_taking.cc).
   void withdraw_what_refers_to_locked(const Places::Set& places);
-  // Frees what was retired and nobody can run any more.
+  // Frees the retired versions that nobody can run any more.
   void reclaim_locked() noexcept;
 
  private:
   void forget_versions_locked(Method& m);
-  void tell_native_tools(const Method& m, const Version& v);
   static void call_back(Version& v);
   const sampler::LoopCell* loop_cells(Method& m, const Version* plain, const Version& copy);
 
@@ -145,10 +149,11 @@ class InService {
   GoneHosts& hosts_;
   sampler::FastSampling& fast_;
   jit::StubTable& stubs_;
-  std::optional<Relay>& relay_;
-  LossReport& losses_;
+  const std::unique_ptr<Relay>& relay_;
+  Events& events_;
   jit::NativeTools native_tools_;
-  uint64_t activity_ = 0;  // rises with whatever is heard of any method
+  size_t stubs_named_ = 0;  // chunks
+  uint64_t activity_ = 0;   // rises with whatever is heard of any method
 };
 
 }  // namespace uptier::tiering

@@ -1,26 +1,28 @@
 #include "tiering/serve/reclaimer.h"
 #include "profile/base/wall.h"
 #include "tiering/base/clock.h"
+#include "tiering/model/event_of.h"
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 namespace uptier::tiering {
 
-namespace {
-
-struct Range {
+struct CodeRange {
   uintptr_t from, to;
 
   // A return address may lie just behind the last instruction.
   bool holds(uintptr_t word) const { return word >= from && word <= to; }
 };
 
+namespace {
+
 // Where a version's code is: one part, or two.
-std::array<Range, 2> parts_of(const Version& v) {
+std::array<CodeRange, 2> parts_of(const Version& v) {
   auto range = [](const void* at, uint64_t bytes) {
     auto from = reinterpret_cast<uintptr_t>(at);
-    return Range{from, from + bytes};
+    return CodeRange{from, from + bytes};
   };
   if (v.code == nullptr) return {range(v.entry, v.code_bytes), range(v.entry, v.code_bytes)};
   uint64_t hot = std::min<uint64_t>(v.code->hot_size(), v.code_bytes);
@@ -28,7 +30,7 @@ std::array<Range, 2> parts_of(const Version& v) {
 }
 
 template <typename T>
-Range range_of(const std::unique_ptr<T>& object) {
+CodeRange range_of(const std::unique_ptr<T>& object) {
   auto from = reinterpret_cast<uintptr_t>(object.get());
   return {from, object == nullptr ? from : from + sizeof(T) - 1};
 }
@@ -36,8 +38,10 @@ Range range_of(const std::unique_ptr<T>& object) {
 }  // namespace
 
 void Reclaimer::retire(Version& v) {
+  assert(!v.retired && !v.freed);  // in service -> retired -> freed
   v.retired.store(true, std::memory_order_relaxed);
   v.retired_ns = now_ns();
+  if (!v.moved) events_.emit(event_of(EventKind::kRetired, v, v.retired_ns));
   push({&v, 0});
 }
 
@@ -47,6 +51,7 @@ void Reclaimer::drop(std::unique_ptr<Trial> t) { push({nullptr, 0, nullptr, std:
 
 void Reclaimer::push(Item item) noexcept {
   item.epoch = epoch_.fetch_add(1, std::memory_order_seq_cst) + 1;
+  assert(limbo_.empty() || limbo_.back().epoch < item.epoch);
   if (!finishes([&] { limbo_.push_back(std::move(item)); })) {
     (void)item.dropped.release();
     (void)item.trial.release();
@@ -87,7 +92,7 @@ class Reclaimer::Sought {
         codes_.emplace_back(reinterpret_cast<uintptr_t>(item.version->code.get()), parts_.size());
         parts_.push_back(parts_of(*item.version));
       }
-      for (const Range& r : parts_.back()) {
+      for (const CodeRange& r : parts_.back()) {
         if (r.from == 0) continue;
         low_ = std::min(low_, r.from);
         high_ = std::max(high_, r.to);
@@ -99,6 +104,7 @@ class Reclaimer::Sought {
 
   __attribute__((no_sanitize("address", "thread"))) void mark(ThreadStacks::Words words,
                                                               std::vector<bool>& pinned) const {
+    assert(words.from <= words.to && pinned.size() == parts_.size());
     auto* word = reinterpret_cast<const uintptr_t*>(words.from & ~uintptr_t{7});
     auto* end = reinterpret_cast<const uintptr_t*>(words.to & ~uintptr_t{7});
     for (; word < end; ++word) {
@@ -119,7 +125,7 @@ class Reclaimer::Sought {
 
  private:
   uintptr_t low_ = UINTPTR_MAX, high_ = 0;
-  std::vector<std::array<Range, 2>> parts_;
+  std::vector<std::array<CodeRange, 2>> parts_;
   std::vector<std::pair<uintptr_t, size_t>> codes_, methods_;
 };
 
@@ -129,6 +135,7 @@ void Reclaimer::pin_what_stacks_need(const AttachedThread& t, std::vector<bool>&
 }
 
 void Reclaimer::pass_if_unneeded(AttachedThread& t) const {
+  assert(t.epoch.load(std::memory_order_relaxed) <= epoch());
   if (!t.stacks.known()) return;
   std::vector<bool> pinned(limbo_.size());
   pin_what_stacks_need(t, pinned);
@@ -145,6 +152,7 @@ Reclaimer::Freed Reclaimer::reclaim(std::span<const std::unique_ptr<AttachedThre
     // Acquire pairs with the thread's release at its quiescent point: its last use of old code
     // happened before.
     uint64_t seen = t->epoch.load(std::memory_order_acquire);
+    assert(seen <= epoch());
     if (seen >= limbo_.back().epoch) continue;
     bool still = t->stacks.known() && t->begin_look();
     if (still) {
@@ -152,6 +160,7 @@ Reclaimer::Freed Reclaimer::reclaim(std::span<const std::unique_ptr<AttachedThre
       t->end_look();
       if (!looked) return {};
     }
+    assert(std::ranges::is_sorted(limbo_, {}, &Item::epoch));
     for (size_t i = 0; i < limbo_.size(); ++i) {
       bool left_behind = limbo_[i].epoch <= seen;
       bool known = still && is_known(limbo_[i]);
@@ -162,6 +171,7 @@ Reclaimer::Freed Reclaimer::reclaim(std::span<const std::unique_ptr<AttachedThre
 }
 
 Reclaimer::Freed Reclaimer::free_all_but(const std::vector<bool>& pinned) {
+  assert(pinned.size() == limbo_.size());
   Freed freed;
   freed.versions.reserve(limbo_.size());
   freed.methods.reserve(limbo_.size());
@@ -174,7 +184,11 @@ Reclaimer::Freed Reclaimer::free_all_but(const std::vector<bool>& pinned) {
     }
     if (limbo_[i].method != nullptr) freed.methods.push_back(limbo_[i].method);
     if (limbo_[i].version == nullptr) continue;
+    assert(limbo_[i].version->retired && !limbo_[i].version->freed);
     limbo_[i].version->free();
+    if (!limbo_[i].version->moved) {
+      events_.emit(event_of(EventKind::kFreed, *limbo_[i].version));
+    }
     freed.versions.push_back(limbo_[i].version);
   }
   limbo_.resize(kept);

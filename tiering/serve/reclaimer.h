@@ -9,7 +9,7 @@
 // A thread that does neither keeps the code alive: it is still running it, for all we know.
 // A method that is removed is left behind by the same law, with the object that describes it in the
 // place of code: slow paths look at it without a lock.
-// Where memory for the list is refused, what was to be freed stays for good: it may be running.
+// If memory for the list is refused, the code is never freed: it may be running.
 //
 //   Thread: any; the caller holds the runtime's state mutex, except for epoch().
 #pragma once
@@ -27,7 +27,9 @@ namespace uptier::tiering {
 
 class Reclaimer {
  public:
-  // What was freed, and methods that all threads have left behind.
+  explicit Reclaimer(Events& events) : events_(events) {}
+
+  // The versions that were freed, and the removed methods that no thread looks at any more.
   struct Freed {
     std::vector<Version*> versions;
     std::vector<Method*> methods;
@@ -62,7 +64,7 @@ class Reclaimer {
     Method* method = nullptr;
   };
   void push(Item item) noexcept;
-  // Whether one can say of a stack that it does not need the item: the extent of code that a host
+  // Returns whether one can say of a stack that it does not need the item: the extent of code that a host
   // made is not known.
   static bool is_known(const Item& item) {
     return item.version == nullptr || item.version->code_bytes != 0;
@@ -72,6 +74,7 @@ class Reclaimer {
   void pin_what_stacks_need(const AttachedThread& t, std::vector<bool>& pinned) const;
   Freed free_all_but(const std::vector<bool>& pinned);
 
+  Events& events_;
   std::atomic<uint64_t> epoch_{1};
   std::atomic<size_t> limbo_size_{0};
   std::vector<Item> limbo_;  // epochs ascend

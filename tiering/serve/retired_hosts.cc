@@ -1,6 +1,7 @@
 #include "tiering/serve/retired_hosts.h"
 
 #include <algorithm>
+#include <cassert>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -10,12 +11,14 @@
 namespace uptier::tiering {
 
 void GoneHosts::hold_locked(const Version& v) {
+  assert(!v.retired && !v.freed);
   if (!v.enterable) ++methods_.at(v.method.index()).holds;
   for (uint32_t body : v.bodies) ++methods_.at(body).holds;
 }
 
 // Places stay with their methods as long as a version means them, so these are the same as before.
 void GoneHosts::let_go_locked(const Version& v) {
+  assert(v.freed);
   Method& m = methods_.at(v.method.index());
   if (!v.enterable) {
     let_go_locked(m);
@@ -26,6 +29,7 @@ void GoneHosts::let_go_locked(const Version& v) {
 }
 
 void GoneHosts::let_go_locked(Method& m) {
+  assert(m.holds != 0);
   if (--m.holds == 0 && m.host_use == HostUse::kUntilGone) leave_later_locked(m);
 }
 
@@ -48,6 +52,7 @@ bool GoneHosts::leave_locked() {
       retired = true;
     }
     if (!freed) return true;
+    assert(m->removed && m->holds == 0);
     m->host_use = HostUse::kTold;
     tell_later_locked(*m);
     return true;
@@ -56,6 +61,7 @@ bool GoneHosts::leave_locked() {
 }
 
 void GoneHosts::tell_later_locked(Method& m) noexcept {
+  assert(m.host_use == HostUse::kTold && m.next_gone == nullptr);
   (first_gone_ == nullptr ? first_gone_ : last_gone_->next_gone) = &m;
   last_gone_ = &m;
   wait_.store(true, std::memory_order_relaxed);
@@ -80,6 +86,7 @@ void GoneHosts::tell_slow() noexcept {
   while (first_gone_ != nullptr) {
     Method& m = *first_gone_;
     first_gone_ = std::exchange(m.next_gone, nullptr);
+    assert(m.host_use == HostUse::kTold);  // serves -> until gone -> told -> over
     m.teller = std::this_thread::get_id();
     lock.unlock();
     m.host.gone(m.id);

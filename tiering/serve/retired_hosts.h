@@ -42,7 +42,7 @@ class GoneHosts {
   // Retires enterable code that nothing can go into any more. Returns whether it did: such code may
   // be free at once.
   bool leave_locked();
-  // Whether there are methods that leave_locked() has to look at, perhaps again.
+  // Returns whether there are methods that leave_locked() has to look at, perhaps again.
   bool wait_to_leave() const { return !left_.empty(); }
 
   // A host is to be told of a method, whose `host_use` says so.
@@ -56,7 +56,7 @@ class GoneHosts {
   // Waits while others tell hosts of these, which may die when they have been told.
   void await_tellers(std::span<const MethodId> methods);
 
-  // Whether `build` may be asked. The caller has the method's turn, for which waits who says
+  // Returns whether `build` may be asked. The caller has the method's turn, for which waits who says
   // that it may not.
   bool may_ask(const Method& m) const;
 

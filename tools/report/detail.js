@@ -308,6 +308,9 @@ const methodDetail = (row, open) => {
       fact('calls', short(methods.calls[row])),
       fact('samples', short(samples[row])),
       fact('interval', rate),
+      methods.behind[row]
+        ? fact('estimates', make('span', {title: 'it ran in optimized code that counts nothing'}, 'behind'))
+        : null,
       methods.cycles[row] === null ? null : fact('loop cycles', short(methods.cycles[row])),
       fact(
         'function',

@@ -44,8 +44,8 @@ const MEANING = {
   re_instrument: 'observed again, since what it does has changed',
   ban: 'not tried again',
   newer: 'a frame of older code goes on in newer code',
-  match: 'the saved profile is of other code; what is alike was taken over',
-  drop: 'the saved profile is of other code and is not used',
+  match: 'the saved profile belongs to other code; matching parts were taken over',
+  drop: 'the saved profile belongs to other code and is not used',
 };
 const meaningsOf = (list) =>
   [...new Set(list.map(verbOf))].filter((v) => Object.hasOwn(MEANING, v)).map((v) => v + ': ' + MEANING[v]);

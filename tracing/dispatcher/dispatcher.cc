@@ -111,6 +111,22 @@ void end(uptier_trace_stream* s, uint32_t kind, uptier_trace_event* parent, upti
          uint64_t instance, const void* data) {
   self->streams.end(as_stream(s), kind, parent, e, instance, data);
 }
+Streams::When time_of(const uptier_trace_when* when) {
+  return when == nullptr ? Streams::When{0, 0} : Streams::When{when->at_ns, when->thread};
+}
+void notify_at(uptier_trace_stream* s, uptier_trace_type type, uptier_trace_event* parent,
+               uptier_trace_event* e, const void* data, const uptier_trace_when* when) {
+  self->streams.notify(as_stream(s), type, parent, e, data, time_of(when));
+}
+uint64_t begin_at(uptier_trace_stream* s, uint32_t kind, uptier_trace_event* parent,
+                  uptier_trace_event* e, const void* data, const uptier_trace_when* when) {
+  return self->streams.begin(as_stream(s), kind, parent, e, data, time_of(when));
+}
+void end_at(uptier_trace_stream* s, uint32_t kind, uptier_trace_event* parent,
+            uptier_trace_event* e, uint64_t instance, const void* data,
+            const uptier_trace_when* when) {
+  self->streams.end(as_stream(s), kind, parent, e, instance, data, time_of(when));
+}
 int subscribe(uptier_trace_stream* s, uint32_t kind, uptier_trace_callback callback, void* user) {
   if (s == nullptr || s == &nobody) return 0;
   return guarded(false,
@@ -156,6 +172,9 @@ constexpr uptier_trace_api kApi = {
     .listen = listen,
     .unlisten = unlisten,
     .say = say,
+    .notify_at = notify_at,
+    .begin_at = begin_at,
+    .end_at = end_at,
 };
 
 void refuse(const std::string& path, const std::string& why) {

@@ -91,7 +91,7 @@ void Streams::deliver(const Stream& s, const uptier_trace_record& record) noexce
 }
 
 void Streams::deliver_graph(Stream& s, uptier_trace_event* parent, uptier_trace_event* event,
-                            const void* data) noexcept {
+                            const void* data, When when) noexcept {
   const Visit visit(*this);
   if (!visit.ok()) return;
   const List* told = nullptr;
@@ -104,33 +104,35 @@ void Streams::deliver_graph(Stream& s, uptier_trace_event* parent, uptier_trace_
     return;
   }
   visit.call(told, {sizeof(uptier_trace_record), begin_of(UPTIER_TRACE_GRAPH), &s, parent, event, 0,
-                    data});
+                    data, when.at_ns, when.thread});
 }
 
 void Streams::notify(Stream& s, uptier_trace_type type, uptier_trace_event* parent,
-                     uptier_trace_event* event, const void* data) noexcept {
+                     uptier_trace_event* event, const void* data, When when) noexcept {
   if (type >= UPTIER_TRACE_TYPES) return;
   if (type == begin_of(UPTIER_TRACE_GRAPH)) {
-    deliver_graph(s, parent, event, data);
+    deliver_graph(s, parent, event, data, when);
     return;
   }
-  deliver(s, {sizeof(uptier_trace_record), type, &s, parent, event, 0, data});
+  deliver(s,
+          {sizeof(uptier_trace_record), type, &s, parent, event, 0, data, when.at_ns, when.thread});
 }
 
 uint64_t Streams::begin(Stream& s, uint32_t kind, uptier_trace_event* parent,
-                        uptier_trace_event* event, const void* data) noexcept {
+                        uptier_trace_event* event, const void* data, When when) noexcept {
   if (kind >= UPTIER_TRACE_KINDS) return 0;
   // Acquire: pairs with the jump of subscribe, so that a number behind it finds the list.
   const uint64_t instance = instances_.fetch_add(1, std::memory_order_acq_rel) + 1;
-  deliver(s, {sizeof(uptier_trace_record), begin_of(kind), &s, parent, event, instance, data});
+  deliver(s, {sizeof(uptier_trace_record), begin_of(kind), &s, parent, event, instance, data,
+              when.at_ns, when.thread});
   return instance;
 }
 
 void Streams::end(Stream& s, uint32_t kind, uptier_trace_event* parent, uptier_trace_event* event,
-                  uint64_t instance, const void* data) noexcept {
+                  uint64_t instance, const void* data, When when) noexcept {
   if (kind >= UPTIER_TRACE_KINDS || instance == 0) return;
-  deliver(s,
-          {sizeof(uptier_trace_record), UPTIER_TRACE_END(kind), &s, parent, event, instance, data});
+  deliver(s, {sizeof(uptier_trace_record), UPTIER_TRACE_END(kind), &s, parent, event, instance,
+              data, when.at_ns, when.thread});
 }
 
 void Streams::publish(Stream& s, uint32_t kind, std::unique_ptr<const List> list,
@@ -175,7 +177,7 @@ bool Streams::subscribe(Stream& s, uint32_t kind, uptier_trace_callback callback
   if (!visit.ok()) return true;
   for (const auto& [parent, event] : graphs) {
     visit.call(*added,
-               {sizeof(uptier_trace_record), begin_of(kind), &s, parent, event, 0, nullptr});
+               {sizeof(uptier_trace_record), begin_of(kind), &s, parent, event, 0, nullptr, 0, 0});
   }
   return true;
 }

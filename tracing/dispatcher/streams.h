@@ -47,12 +47,16 @@ class Streams {
   // Throws std::bad_alloc, as do subscribe and listen.
   Stream* stream(const char* name, uint32_t major, uint32_t minor);
 
+  // When and where it happened; 0: now, here.
+  struct When {
+    uint64_t at_ns = 0, thread = 0;
+  };
   void notify(Stream& s, uptier_trace_type type, uptier_trace_event* parent,
-              uptier_trace_event* event, const void* data) noexcept;
+              uptier_trace_event* event, const void* data, When when = {0, 0}) noexcept;
   uint64_t begin(Stream& s, uint32_t kind, uptier_trace_event* parent, uptier_trace_event* event,
-                 const void* data) noexcept;
+                 const void* data, When when = {0, 0}) noexcept;
   void end(Stream& s, uint32_t kind, uptier_trace_event* parent, uptier_trace_event* event,
-           uint64_t instance, const void* data) noexcept;
+           uint64_t instance, const void* data, When when = {0, 0}) noexcept;
 
   bool subscribe(Stream& s, uint32_t kind, uptier_trace_callback callback, void* user);
   // Of all streams where `s` is null, of all kinds where `kind` is 0.
@@ -104,7 +108,7 @@ class Streams {
 
   void deliver(const Stream& s, const uptier_trace_record& record) noexcept;
   void deliver_graph(Stream& s, uptier_trace_event* parent, uptier_trace_event* event,
-                     const void* data) noexcept;
+                     const void* data, When when) noexcept;
   // The subscriptions that `wanted` is true of.
   template <typename Wanted>
   std::vector<Found> find(Wanted wanted);

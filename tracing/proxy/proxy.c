@@ -67,6 +67,20 @@ static int no_subscribe(uptier_trace_stream* s, uint32_t kind, uptier_trace_call
   return (void)s, (void)kind, (void)f, (void)user, 0;
 }
 static int no_listen(uptier_trace_listener f, void* user) { return (void)f, (void)user, 0; }
+static void no_notify_at(uptier_trace_stream* s, uptier_trace_type t, uptier_trace_event* parent,
+                         uptier_trace_event* e, const void* data, const uptier_trace_when* when) {
+  (void)s, (void)t, (void)parent, (void)e, (void)data, (void)when;
+}
+static uint64_t no_begin_at(uptier_trace_stream* s, uint32_t kind, uptier_trace_event* parent,
+                            uptier_trace_event* e, const void* data,
+                            const uptier_trace_when* when) {
+  return (void)s, (void)kind, (void)parent, (void)e, (void)data, (void)when, 0;
+}
+static void no_end_at(uptier_trace_stream* s, uint32_t kind, uptier_trace_event* parent,
+                      uptier_trace_event* e, uint64_t instance, const void* data,
+                      const uptier_trace_when* when) {
+  (void)s, (void)kind, (void)parent, (void)e, (void)instance, (void)data, (void)when;
+}
 static void no_say(const char* line) { (void)line; }
 
 static const uptier_trace_api no_api = {
@@ -95,6 +109,9 @@ static const uptier_trace_api no_api = {
     .listen = no_listen,
     .unlisten = no_listen,
     .say = no_say,
+    .notify_at = no_notify_at,
+    .begin_at = no_begin_at,
+    .end_at = no_end_at,
 };
 
 const uptier_trace_api* uptier_trace = &no_api;

@@ -27,7 +27,7 @@ class Counts final : public Tool {
   }
 
   void tell(const uptier_trace_record& r) override {
-    const uint64_t now = r.instance != 0 ? now_ns() : 0;
+    const uint64_t now = r.instance != 0 ? time_of(r) : 0;
     const Held lock(mutex_);
     Count& c = counts_[{r.stream, r.type >> 1}];
     if ((r.type & 1) == 0) {

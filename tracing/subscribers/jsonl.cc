@@ -5,7 +5,8 @@
 //   {"ns":..,"thread":..,"stream":"..","kind":"task","phase":"begin|end|at","instance":..,
 //    "event":{"id":..,"name":"..","file":"..","line":..,"column":..},"parent":ID,"text":".."}
 //
-// What is not known is left out. Metadata of an event stands with "metadata" events.
+// What is not known is left out. Metadata of an event stands with "metadata" events, and with the begin
+// of its tasks.
 #include <mutex>
 
 #include "tracing/subscribers/tool.h"
@@ -22,8 +23,8 @@ class Lines final : public Tool {
   ~Lines() override { close_output(&api(), out_); }
 
   void tell(const uptier_trace_record& r) override {
-    std::string line = "{\"ns\":" + std::to_string(now_ns()) +
-                       ",\"thread\":" + std::to_string(thread_id()) +
+    std::string line = "{\"ns\":" + std::to_string(time_of(r)) +
+                       ",\"thread\":" + std::to_string(thread_of(r)) +
                        ",\"stream\":" + json_text(api().stream_name(r.stream, nullptr, nullptr)) +
                        ",\"kind\":" + json_text(kind_name(r.type >> 1)) + ",\"phase\":" + phase(r);
     if (lasts(r)) line += ",\"instance\":" + std::to_string(r.instance);
@@ -31,7 +32,10 @@ class Lines final : public Tool {
     if (r.parent != nullptr) line += ",\"parent\":" + std::to_string(api().event_id(r.parent));
     if (const char* text = text_of(r)) line += ",\"text\":" + json_text(text);
     if (r.type >> 1 == UPTIER_TRACE_ARGUMENTS) line += arguments_text(r.user_data);
-    if (r.type >> 1 == UPTIER_TRACE_METADATA) line += ",\"metadata\":" + metadata_text(r.event);
+    if (r.type >> 1 == UPTIER_TRACE_METADATA || r.type == UPTIER_TRACE_BEGIN(UPTIER_TRACE_TASK)) {
+      const std::string metadata = r.event == nullptr ? "{}" : metadata_text(r.event);
+      if (metadata != "{}") line += ",\"metadata\":" + metadata;
+    }
     line += "}\n";
     const Held lock(mutex_);
     std::fwrite(line.data(), 1, line.size(), out_);
@@ -75,40 +79,6 @@ class Lines final : public Tool {
     text += "]";
     if (a->result != nullptr) text += ",\"result\":" + value_text(*a->result);
     return text;
-  }
-
-  std::string metadata_text(const uptier_trace_event* e) const {
-    struct Visit {
-      const Lines* lines;
-      std::string text = "{";
-    } visit{this};
-    api().each_metadata(
-        e,
-        [](void* user, uptier_trace_string key, const uptier_trace_value* value) {
-          auto& v = *static_cast<Visit*>(user);
-          const char* name = v.lines->api().string_text(key);
-          if (v.text.size() > 1) v.text += ",";
-          v.text += json_text(name != nullptr ? name : "?") + ":" + v.lines->value_text(*value);
-          return 1;
-        },
-        &visit);
-    return visit.text + "}";
-  }
-
-  std::string value_text(const uptier_trace_value& v) const {
-    char number[40];
-    switch (v.kind) {
-      case UPTIER_TRACE_INT: return std::to_string(v.as.integer);
-      case UPTIER_TRACE_REAL:
-        if (v.as.real - v.as.real != 0) return "null";  // JSON has neither infinities nor NaN
-        std::snprintf(number, sizeof number, "%.17g", v.as.real);
-        return number;
-      case UPTIER_TRACE_STRING: {
-        const char* text = api().string_text(v.as.string);
-        return text != nullptr ? json_text(text) : "null";
-      }
-      default: return "{\"object\":" + std::to_string(v.as.object) + "}";
-    }
   }
 
   std::FILE* out_ UPTIER_POINTEE_GUARDED_BY(mutex_);

@@ -38,7 +38,7 @@ class Perfetto final : public Tool {
   }
 
   void tell(const uptier_trace_record& r) override {
-    const Open now = {now_ns(), thread_id(), name_of(r),
+    const Open now = {time_of(r), thread_of(r), name_of(r),
                       api().stream_name(r.stream, nullptr, nullptr), arguments_of(r)};
     const Held lock(mutex_);
     name_thread(r, now.thread);
@@ -85,6 +85,8 @@ class Perfetto final : public Tool {
     if (r.event != nullptr) text += ",\"id\":" + std::to_string(api().event_id(r.event));
     if (r.parent != nullptr) text += ",\"parent\":" + std::to_string(api().event_id(r.parent));
     if (r.instance != 0) text += ",\"instance\":" + std::to_string(r.instance);
+    const std::string metadata = r.event == nullptr ? "{}" : metadata_text(r.event);
+    if (metadata != "{}") text += ",\"metadata\":" + metadata;
     return text + "}";
   }
 

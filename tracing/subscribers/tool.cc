@@ -67,6 +67,40 @@ std::string Tool::event_name(const uptier_trace_event* event) const {
   return "#" + std::to_string(api_->event_id(event));
 }
 
+std::string Tool::metadata_text(const uptier_trace_event* e) const {
+  struct Visit {
+    const Tool* tool;
+    std::string text = "{";
+  } visit{this};
+  api_->each_metadata(
+      e,
+      [](void* user, uptier_trace_string key, const uptier_trace_value* value) {
+        auto& v = *static_cast<Visit*>(user);
+        const char* name = v.tool->api().string_text(key);
+        if (v.text.size() > 1) v.text += ",";
+        v.text += json_text(name != nullptr ? name : "?") + ":" + v.tool->value_text(*value);
+        return 1;
+      },
+      &visit);
+  return visit.text + "}";
+}
+
+std::string Tool::value_text(const uptier_trace_value& v) const {
+  char number[40];
+  switch (v.kind) {
+    case UPTIER_TRACE_INT: return std::to_string(v.as.integer);
+    case UPTIER_TRACE_REAL:
+      if (v.as.real - v.as.real != 0) return "null";  // JSON has neither infinities nor NaN
+      std::snprintf(number, sizeof number, "%.17g", v.as.real);
+      return number;
+    case UPTIER_TRACE_STRING: {
+      const char* text = api_->string_text(v.as.string);
+      return text != nullptr ? json_text(text) : "null";
+    }
+    default: return "{\"object\":" + std::to_string(v.as.object) + "}";
+  }
+}
+
 std::FILE* open_output(const uptier_trace_api* api, const char* name, const char* fallback) {
   if (name[0] == '\0') name = fallback;
   if (std::string_view(name) == "-") return stderr;
@@ -86,13 +120,15 @@ void close_output(const uptier_trace_api* api, std::FILE* file) {
   if (!written || !closed) api->say("the trace is cut short: its file could not be written");
 }
 
-uint64_t now_ns() {
+uint64_t time_of(const uptier_trace_record& r) {
+  if (r.size >= sizeof r && r.at_ns != 0) return r.at_ns;
   timespec t;
   ::clock_gettime(CLOCK_MONOTONIC, &t);
   return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
-uint64_t thread_id() {
+uint64_t thread_of(const uptier_trace_record& r) {
+  if (r.size >= sizeof r && r.thread != 0) return r.thread;
   __attribute__((tls_model("initial-exec"))) static thread_local uint64_t id = 0;
   if (id == 0) id = static_cast<uint64_t>(::syscall(SYS_gettid));
   return id;

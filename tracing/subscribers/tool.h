@@ -28,6 +28,9 @@ class Tool {
   std::string_view kind_name(uint32_t kind) const;
   // What people call an event: its name, function or number.
   std::string event_name(const uptier_trace_event* event) const;
+  // Its metadata as a JSON object, and a value of such.
+  std::string metadata_text(const uptier_trace_event* event) const;
+  std::string value_text(const uptier_trace_value& value) const;
 
  private:
   const uptier_trace_api* api_ = nullptr;
@@ -42,9 +45,10 @@ std::FILE* open_output(const uptier_trace_api* api, const char* name, const char
 // Writes out and closes; says in the log if anything could not be written.
 void close_output(const uptier_trace_api* api, std::FILE* file);
 
-// A monotonic time in nanoseconds, and the number of the thread, as the system has it.
-uint64_t now_ns();
-uint64_t thread_id();
+// When and where a record's event happened: a monotonic time in nanoseconds, and the number of the
+// thread, as the system has it.
+uint64_t time_of(const uptier_trace_record& r);
+uint64_t thread_of(const uptier_trace_record& r);
 
 // Returns a JSON string with its quotes. Bytes that are no UTF-8 become U+FFFD.
 std::string json_text(std::string_view text);

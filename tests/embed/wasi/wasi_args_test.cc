@@ -4,7 +4,7 @@
 
 #include "tests/support/wasi_guest.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasi_args_test {
 namespace {
 
 class FixedSystem : public WasiSystem {
@@ -215,4 +215,4 @@ TEST(WasiErrno, host_errors_map_to_their_namesakes) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasi_args_test

@@ -3,7 +3,7 @@
 
 #include "tests/support/wasi_guest.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasi_dir_test {
 namespace {
 
 struct Entry {
@@ -191,4 +191,4 @@ TEST_F(WasiDir, preopens_tell_their_guest_names) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasi_dir_test

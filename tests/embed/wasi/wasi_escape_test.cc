@@ -5,7 +5,7 @@
 #include "embed/wasi/resolve.h"
 #include "tests/support/wasi_guest.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasi_escape_test {
 namespace {
 
 // A box into which somebody else (not the guest) has put every kind of link that leads out.
@@ -294,4 +294,4 @@ TEST(WasiLinkText, escapes_are_seen_as_written) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasi_escape_test

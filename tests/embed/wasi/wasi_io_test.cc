@@ -5,7 +5,7 @@
 
 #include "tests/support/wasi_guest.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasi_io_test {
 namespace {
 
 class WasiIo : public testing::Test {
@@ -479,4 +479,4 @@ TEST(WasiStdio, types_tell_a_terminal_from_other_things) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasi_io_test

@@ -3,7 +3,7 @@
 
 #include "tests/support/wasi_guest.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasi_memory_test {
 namespace {
 
 TEST(GuestMemory, ranges_are_checked_without_overflow) {
@@ -203,4 +203,4 @@ TEST_F(WasiPointers, structures_may_end_at_the_last_byte_of_memory) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasi_memory_test

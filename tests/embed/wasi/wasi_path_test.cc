@@ -1,7 +1,7 @@
 // Operations on paths that stay inside, in both ways of resolving them.
 #include "tests/support/wasi_guest.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasi_path_test {
 namespace {
 
 using WasiPath = WasiResolved;
@@ -332,4 +332,4 @@ TEST_P(WasiPath, deep_paths_resolve_and_climb_back) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasi_path_test

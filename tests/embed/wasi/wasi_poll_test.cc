@@ -5,7 +5,7 @@
 
 #include "tests/support/wasi_guest.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasi_poll_test {
 namespace {
 
 class SteppedSystem : public WasiSystem {
@@ -269,4 +269,4 @@ TEST(WasiHostWait, the_hosts_clock_ends_a_wait_of_a_millisecond) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasi_poll_test

@@ -9,7 +9,7 @@
 #include "test_paths.h"
 #include "tests/support/wasm_world.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasm_bodies_test {
 namespace {
 
 Bytes read_file(const std::filesystem::path& path) {
@@ -352,4 +352,4 @@ INSTANTIATE_TEST_SUITE_P(Modes, WasmLaterBodies, testing::ValuesIn(kModes),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasm_bodies_test

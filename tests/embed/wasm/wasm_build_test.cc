@@ -6,13 +6,13 @@
 #include "embed/wasm/build_adapter.h"
 #include "embed/wasm/build_function.h"
 #include "embed/wasm/read_module.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/verify.h"
 #include "jit/ir/print.h"
 #include "test_paths.h"
 #include "tests/support/wasm_world.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasm_build_test {
 namespace {
 
 Bytes read_file(const std::filesystem::path& path) {
@@ -188,4 +188,4 @@ TEST(WasmBuild, adapters_verify_for_all_types) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasm_build_test

@@ -8,7 +8,7 @@
 #include "tests/support/wasm_world.h"
 #include "uptier/profile_query.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasm_bulk_test {
 namespace {
 
 // moves: reads `rounds` lengths from `at` on, a word each; copies as many bytes from 4096 to 8192 and
@@ -218,4 +218,4 @@ TEST(WasmBulk, a_length_that_is_nearly_always_the_same_is_guessed_right_and_wron
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasm_bulk_test

@@ -3,7 +3,7 @@
 
 #include "tests/support/wasm_world.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasm_call_test {
 namespace {
 
 class WasmCall : public WasmModes {};
@@ -294,4 +294,4 @@ TEST(WasmInvoke, unknown_names_and_wrong_arguments_are_errors) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasm_call_test

@@ -4,7 +4,7 @@
 #include "tests/support/wasm_interpreter.h"
 #include "tests/support/wasm_world.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasm_command_test {
 namespace {
 
 // Writes "hi\n", then ends as `end` says.
@@ -94,4 +94,4 @@ TEST(WasmOracle, programs_print_the_same_interpreted_and_compiled) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasm_command_test

@@ -3,7 +3,7 @@
 
 #include "tests/support/wasm_world.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasm_instance_test {
 namespace {
 
 class WasmInstance : public WasmModes {};
@@ -279,4 +279,4 @@ TEST(WasmStore, one_store_may_go_before_another_of_the_same_module) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasm_instance_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/wasm_world.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasm_lazy_methods_test {
 namespace {
 
 // f0 calls f1, f1 calls f2 ..., up to `called`; the rest is called by nobody.
@@ -99,4 +99,4 @@ TEST_P(WasmBombs, loops_over_locals_compute_what_they_should) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasm_lazy_methods_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/wasm_world.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasm_memory_test {
 namespace {
 
 class WasmMemory : public WasmModes {};
@@ -357,4 +357,4 @@ TEST(WasmMemoryClass, one_module_may_serve_both_ways_of_guarding_at_once) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasm_memory_test

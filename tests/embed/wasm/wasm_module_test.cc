@@ -1,7 +1,7 @@
 // Loading: what is malformed, invalid or past a limit, and what a module says of itself.
 #include "tests/support/wasm_world.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasm_module_test {
 namespace {
 
 class WasmModule : public testing::Test {
@@ -207,4 +207,4 @@ TEST_F(WasmModule, type_ids_are_shared_by_modules) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasm_module_test

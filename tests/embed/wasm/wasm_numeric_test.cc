@@ -5,7 +5,7 @@
 
 #include "tests/support/wasm_world.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasm_numeric_test {
 namespace {
 
 class WasmNumeric : public WasmModes {};
@@ -250,4 +250,4 @@ TEST_P(WasmNumeric, if_hands_its_parameters_to_both_arms) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasm_numeric_test

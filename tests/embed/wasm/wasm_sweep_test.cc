@@ -10,14 +10,14 @@
 
 #include "embed/wasm/build_function.h"
 #include "embed/wasm/read_module.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/verify.h"
 #include "tests/support/random.h"
 #include "tests/support/tool_dir.h"
 #include "tests/support/wasm_bytes.h"
 #include "tests/support/wasm_world.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasm_sweep_test {
 namespace {
 
 constexpr uint32_t kNumbers = 512;  // behind each prefix
@@ -200,4 +200,4 @@ TEST_F(WasmSweepNode, node_accepts_what_is_accepted) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasm_sweep_test

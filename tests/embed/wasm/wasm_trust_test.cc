@@ -7,7 +7,7 @@
 #include "tests/support/wasm_bytes.h"
 #include "tests/support/wasm_world.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasm_trust_test {
 namespace {
 
 Error refusal(const Bytes& bytes, Bodies bodies = Bodies::kValidated) {
@@ -248,4 +248,4 @@ TEST(WasmTrust, key_is_that_of_what_runs) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasm_trust_test

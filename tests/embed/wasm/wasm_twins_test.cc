@@ -1,7 +1,7 @@
 // Instances of one module that import from each other: they share their methods, not their places.
 #include "tests/support/wasm_world.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasm_twins_test {
 namespace {
 
 constexpr const char* kTwin = R"((module
@@ -63,4 +63,4 @@ TEST_P(WasmTwins, a_global_that_one_imports_from_the_other_is_one_place) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasm_twins_test

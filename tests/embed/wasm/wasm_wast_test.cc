@@ -8,7 +8,7 @@
 #include "tests/support/wasm_world.h"
 #include "tools/wast.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasm_wast_test {
 namespace {
 
 // A file that lives as long as the test.
@@ -114,4 +114,4 @@ TEST(WastProtocol, nonsense_is_answered_with_an_error) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasm_wast_test

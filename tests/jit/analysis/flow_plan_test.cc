@@ -6,7 +6,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/random_ir.h"
 
-namespace uptier::test {
+namespace uptier::test::flow_plan_test {
 namespace {
 
 using jit::Code;
@@ -281,4 +281,4 @@ b2:
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::flow_plan_test

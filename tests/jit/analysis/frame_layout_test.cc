@@ -8,7 +8,7 @@
 #include "jit/frontend/parse.h"
 #include "tests/support/random_ir.h"
 
-namespace uptier::jit {
+namespace uptier::jit::frame_layout_test {
 namespace {
 
 Function parse(const std::string& text) {
@@ -139,4 +139,4 @@ TEST(FrameLayout, does_not_depend_on_probes) {
 }
 
 }  // namespace
-}  // namespace uptier::jit
+}  // namespace uptier::jit::frame_layout_test

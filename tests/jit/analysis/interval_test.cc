@@ -6,7 +6,7 @@
 #include "jit/ir/semantics.h"
 #include "tests/support/random_ir.h"
 
-namespace uptier::test {
+namespace uptier::test::interval_test {
 namespace {
 
 using jit::Interval;
@@ -159,4 +159,4 @@ TEST(Interval, is_as_narrow_as_the_table_says) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::interval_test

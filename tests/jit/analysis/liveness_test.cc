@@ -7,7 +7,7 @@
 #include "jit/frontend/parse.h"
 #include "tests/support/random_ir.h"
 
-namespace uptier::jit {
+namespace uptier::jit::liveness_test {
 namespace {
 
 Function parse(const std::string& text) {
@@ -85,4 +85,4 @@ TEST(Liveness, equals_its_definition_on_random_programs) {
 }
 
 }  // namespace
-}  // namespace uptier::jit
+}  // namespace uptier::jit::liveness_test

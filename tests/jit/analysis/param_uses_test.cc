@@ -7,7 +7,7 @@
 #include "jit/frontend/verify.h"
 #include "jit/ir/print.h"
 
-namespace uptier::test {
+namespace uptier::test::param_uses_test {
 namespace {
 
 jit::Function parse(std::string_view body) {
@@ -84,4 +84,4 @@ b2:
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::param_uses_test

@@ -6,7 +6,7 @@
 #include "tests/support/baseline_module.h"
 #include "tests/support/random_ir.h"
 
-namespace uptier::test {
+namespace uptier::test::baseline_code_test {
 namespace {
 
 using jit::Code;
@@ -518,4 +518,4 @@ TEST(BaselineCode, checks_the_stack_of_leaves_that_spill_much) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::baseline_code_test

@@ -5,7 +5,7 @@
 #include "tests/support/baseline_module.h"
 #include "tests/support/ir_corpus.h"
 
-namespace uptier::test {
+namespace uptier::test::baseline_corpus_test {
 namespace {
 
 using Use = BaselineModule::Use;
@@ -68,4 +68,4 @@ TEST(BaselineCorpus, instrumented_copies_count_what_the_interpreter_counts) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::baseline_corpus_test

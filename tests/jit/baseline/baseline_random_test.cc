@@ -8,7 +8,7 @@
 #include "tests/support/hardened.h"
 #include "tests/support/random_ir.h"
 
-namespace uptier::test {
+namespace uptier::test::baseline_random_test {
 namespace {
 
 using Use = BaselineModule::Use;
@@ -157,4 +157,4 @@ TEST(BaselineRandom, large_functions_agree_with_the_interpreter) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::baseline_random_test

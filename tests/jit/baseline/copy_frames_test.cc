@@ -13,7 +13,7 @@
 #include "tests/support/random_ir.h"
 #include "tiering/model/probe_set.h"
 
-namespace uptier {
+namespace uptier::copy_frames_test {
 namespace {
 
 class CopyFrames : public ::testing::Test, jit::CallResolver {
@@ -105,4 +105,4 @@ TEST_F(CopyFrames, are_the_same_with_and_without_probes_of_parameters_and_branch
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::copy_frames_test

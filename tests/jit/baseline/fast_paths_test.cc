@@ -4,7 +4,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/site_probe.h"
 
-namespace uptier::test {
+namespace uptier::test::fast_paths_test {
 namespace {
 
 constexpr MethodId kMethod{3};
@@ -92,4 +92,4 @@ b0(v0: ref, v1: i64):
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::fast_paths_test

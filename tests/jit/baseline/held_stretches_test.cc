@@ -6,7 +6,7 @@
 #include "tests/support/baseline_module.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::held_stretches_test {
 namespace {
 
 // A loop of v0 rounds. Each runs `head`, which goes to b2, or to b3 for the next round.
@@ -149,4 +149,4 @@ b2:
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::held_stretches_test

@@ -22,7 +22,7 @@
 #include "tests/support/code_machine.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::code_mapping_test {
 namespace {
 
 using jit::CodeSpace;
@@ -361,4 +361,4 @@ TEST(LockedMemory, a_runtime_takes_tens_of_megabytes_of_a_process_that_locks_all
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::code_mapping_test

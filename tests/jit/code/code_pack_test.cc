@@ -13,7 +13,7 @@
 #include "jit/x64/code_buffer.h"
 #include "tests/support/code_machine.h"
 
-namespace uptier::jit {
+namespace uptier::jit::code_pack_test {
 namespace {
 
 constexpr uint64_t kPage = CodeSpace::kPage;
@@ -167,4 +167,4 @@ TEST(PackedCode, runs_on_while_neighbours_come_and_go) {
 }
 
 }  // namespace
-}  // namespace uptier::jit
+}  // namespace uptier::jit::code_pack_test

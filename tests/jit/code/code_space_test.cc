@@ -12,7 +12,7 @@
 #include "jit/x64/code_buffer.h"
 #include "tests/support/code_machine.h"
 
-namespace uptier::jit {
+namespace uptier::jit::code_space_test {
 namespace {
 
 constexpr uint64_t kPage = CodeSpace::kPage;
@@ -300,4 +300,4 @@ TEST(CodeBuffer, answers_which_site_an_address_belongs_to) {
 }
 
 }  // namespace
-}  // namespace uptier::jit
+}  // namespace uptier::jit::code_space_test

@@ -11,7 +11,7 @@
 #include "tests/support/code_machine.h"
 #include "tests/support/ir_corpus.h"
 
-namespace uptier::jit {
+namespace uptier::jit::invoke_test {
 namespace {
 
 using test::CodeMachine;
@@ -389,4 +389,4 @@ TEST(AltStack, is_made_only_where_there_is_none) {
 }
 
 }  // namespace
-}  // namespace uptier::jit
+}  // namespace uptier::jit::invoke_test

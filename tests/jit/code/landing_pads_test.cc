@@ -8,7 +8,7 @@
 #include "tests/support/hardened.h"
 #include "tests/support/opt_harness.h"
 
-namespace uptier::test {
+namespace uptier::test::landing_pads_test {
 namespace {
 
 constexpr uint8_t kPad[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -138,4 +138,4 @@ TEST(LandingPads, none_is_there_without_the_option) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::landing_pads_test

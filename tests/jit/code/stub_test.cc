@@ -9,7 +9,7 @@
 #include "jit/x64/code_buffer.h"
 #include "tests/support/code_machine.h"
 
-namespace uptier::jit {
+namespace uptier::jit::stub_test {
 namespace {
 
 using test::CodeMachine;
@@ -231,4 +231,4 @@ TEST(Stub, slow_path_keeps_all_registers_of_the_call) {
 }
 
 }  // namespace
-}  // namespace uptier::jit
+}  // namespace uptier::jit::stub_test

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-namespace uptier::test {
+namespace uptier::test::ir_corpus_test {
 namespace {
 
 TEST(IrCorpus, every_file_verifies) {
@@ -62,4 +62,4 @@ TEST(IrCorpus, covers_every_operation_and_type) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::ir_corpus_test

@@ -5,7 +5,7 @@
 
 #include <map>
 
-namespace uptier::test {
+namespace uptier::test::ir_random_test {
 namespace {
 
 constexpr uint64_t kSeeds = 300;
@@ -110,4 +110,4 @@ TEST(RandomIr, programs_use_every_operation) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::ir_random_test

@@ -7,7 +7,7 @@
 #include "tests/support/ir_corpus.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::bulk_calls_test {
 namespace {
 
 constexpr uint32_t kMostCopied = 32, kMostFilled = 64;
@@ -198,4 +198,4 @@ TEST(BulkCalls, stress_changes_no_answer) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::bulk_calls_test

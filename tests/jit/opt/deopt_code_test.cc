@@ -7,7 +7,7 @@
 #include "tests/support/opt_harness.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::deopt_code_test {
 namespace {
 
 // All functions of a module as optimized code that asks at every guard and block whether to leave,
@@ -93,7 +93,7 @@ class LeavingModule {
                                                   .inlinees = how_.inlines ? &inlinees : nullptr,
                                                   .inline_guards = how_.inlines,
                                                   .to_host = how_.to_host,
-                                                  .prune_cold = prune,
+                                                  .uncommon_traps = prune,
                                                   .ask_to_leave = how_.asks}));
   }
 
@@ -566,4 +566,4 @@ b0(v0: i32, v1: f64, v2: i64):
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::deopt_code_test

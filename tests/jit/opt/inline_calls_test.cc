@@ -10,7 +10,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/inline_harness.h"
 
-namespace uptier::test {
+namespace uptier::test::inline_calls_test {
 namespace {
 
 jit::Module read_module(const std::string& name) {
@@ -293,4 +293,4 @@ TEST(InlineCalls, instrumented_copies_of_random_programs_answer_too) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::inline_calls_test

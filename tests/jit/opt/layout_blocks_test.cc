@@ -4,7 +4,7 @@
 #include "jit/frontend/parse.h"
 #include "jit/opt/passes.h"
 
-namespace uptier::test {
+namespace uptier::test::layout_blocks_test {
 namespace {
 
 // Returns the blocks of the module's only function, in their order by these counts.
@@ -85,4 +85,4 @@ TEST(LayoutBlocks, a_loop_keeps_what_is_rare_in_it_ahead_of_its_exit) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::layout_blocks_test

@@ -2,7 +2,7 @@
 // block counts wherever the code still observes the block.
 #include "tests/support/opt_harness.h"
 
-namespace uptier::test {
+namespace uptier::test::opt_counts_test {
 namespace {
 
 // The sites of each function that its code observes, as flags by block site - 1.
@@ -279,4 +279,4 @@ TEST(OptCounts, a_plan_that_cannot_be_counted_by_is_refused) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::opt_counts_test

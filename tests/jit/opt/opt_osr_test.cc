@@ -4,7 +4,7 @@
 #include "jit/opt/osr_entry.h"
 #include "tests/support/opt_harness.h"
 
-namespace uptier::test {
+namespace uptier::test::opt_osr_test {
 namespace {
 
 // All functions of a module as baseline code; one of them leaves at the n-th visit of one loop.
@@ -222,4 +222,4 @@ TEST(OptOsr, a_loop_that_is_not_there_is_refused) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::opt_osr_test

@@ -15,7 +15,7 @@
 #include "tests/support/opt_harness.h"
 #include "tests/support/random_profiles.h"
 
-namespace uptier::test {
+namespace uptier::test::opt_passes_test {
 namespace {
 
 using Pass = void (*)(jit::Function&);
@@ -48,15 +48,15 @@ void unroll_long(jit::Function& f) {
   for (Block b : f.layout) {
     counts[jit::first_block_probe(f, b)->aux - 1] = loops.depth(b) == 0 ? 1000 : 100'000;
   }
-  jit::unroll_long_loops(f, counts);
+  jit::runtime_unroll(f, counts);
 }
 
-void unroll_unknown(jit::Function& f) { jit::unroll_loops(f, {}); }
-void bulk_unknown(jit::Function& f) { jit::store_in_bulk(f, {}, false); }
+void unroll_unknown(jit::Function& f) { jit::full_unroll(f, {}); }
+void bulk_unknown(jit::Function& f) { jit::loop_idiom(f, {}, false); }
 void peel_unknown(jit::Function& f) { jit::peel_loops(f, {}); }
-void hoist_loads_plain(jit::Function& f) { jit::hoist_loads(f, false); }
-void forward_counting(jit::Function& f) { jit::forward_memory(f, true); }
-void settle_intervals(jit::Function& f) { jit::settle_ranges(f); }
+void hoist_loads_plain(jit::Function& f) { jit::licm_loads(f, false); }
+void forward_counting(jit::Function& f) { jit::store_to_load_forwarding(f, true); }
+void settle_intervals(jit::Function& f) { jit::value_range_propagation(f); }
 
 // What stands behind a selection was seen to change in one of a hundred executions, where nothing
 // was seen of any.
@@ -65,12 +65,12 @@ void split_predictable(jit::Function& f) {
   std::vector<jit::SelectTurns> seen;
   for (SiteId site : jit::turn_sites(f)) seen.push_back({site, {900, 5, 5, 90}});
   jit::note_turns(f, seen);
-  jit::split_selects(f);
+  jit::select_to_branch(f);
 }
 
 void assume_first_is_7(jit::Function& f) {
   const jit::ParamValue seven{0, 7};
-  jit::assume_params(f, {&seven, 1});
+  jit::specialize_params(f, {&seven, 1});
 }
 
 // The first probe of each function sees 7 only, the others what lies from -10 to 90.
@@ -83,13 +83,13 @@ void guess_7_and_a_range(jit::Function& f) {
   jit::Liveness live = jit::compute_liveness(f);
   jit::FrameLayout frame = jit::layout_frame(f, live);
   jit::DeoptContext context{live, frame, jit::count_guards(f)};
-  jit::guess_values(f, context, guesses, LoopId::none());
+  jit::value_speculation(f, context, guesses, LoopId::none());
 }
 
 void guess_7_bytes(jit::Function& f) {
   std::vector<jit::InstId> probes = jit::value_probes(f);
   const jit::SiteValues seven{f.inst(probes.at(0)).aux, 7, 7};
-  jit::guess_lengths(f, {&seven, 1});
+  jit::specialize_memcpy(f, {&seven, 1});
 }
 
 void enter_last_loop(jit::Function& f) {
@@ -97,42 +97,42 @@ void enter_last_loop(jit::Function& f) {
   auto entered = jit::enter_at_loop(f, LoopId(f.loop_count - 1), live, jit::layout_frame(f, live));
   ASSERT_TRUE(entered.ok());
   f = entered->function;
-  jit::prune_params(f);
+  jit::remove_redundant_phis(f);
 }
 
 const std::map<std::string, Pass>& passes() {
   static const std::map<std::string, Pass> all = {
       {"strip_patchpoints", jit::strip_patchpoints},
-      {"propagate_constants", jit::propagate_constants},
+      {"sccp", jit::sccp},
       {"simplify_arithmetic", jit::simplify_arithmetic},
-      {"expand_bulk", jit::expand_bulk},
-      {"reduce_divisions", jit::reduce_divisions},
-      {"fold_branches", jit::fold_branches},
-      {"duplicate_tails", jit::duplicate_tails},
-      {"unroll_loops", unroll_unknown},
-      {"unroll_long_loops", unroll_long},
+      {"expand_memcpy", jit::expand_memcpy},
+      {"division_by_constants", jit::division_by_constants},
+      {"simplify_cfg", jit::simplify_cfg},
+      {"jump_threading", jit::jump_threading},
+      {"full_unroll", unroll_unknown},
+      {"runtime_unroll", unroll_long},
       {"retype_accesses", jit::retype_accesses},
       {"peel_loops", peel_unknown},
-      {"store_in_bulk", bulk_unknown},
-      {"convert_branches", with_halves<jit::convert_branches>},
-      {"split_selects", split_predictable},
-      {"split_unmeasured", jit::split_selects},
+      {"loop_idiom", bulk_unknown},
+      {"if_conversion", with_halves<jit::if_conversion>},
+      {"select_to_branch", split_predictable},
+      {"split_unmeasured", jit::select_to_branch},
       {"split_guards", split_by_rising_counts},
-      {"lift_cases", with_halves<jit::lift_cases>},
-      {"copy_returns", with_halves<jit::copy_returns>},
-      {"settle_conditions", jit::settle_conditions},
-      {"settle_ranges", settle_intervals},
-      {"prune_params", jit::prune_params},
-      {"merge_common", jit::merge_common},
-      {"forward_memory", forward_counting},
-      {"hoist_invariants", jit::hoist_invariants},
-      {"hoist_loads", hoist_loads_plain},
-      {"hoist_costly", jit::hoist_costly},
+      {"switch_lowering", with_halves<jit::switch_lowering>},
+      {"tail_duplication", with_halves<jit::tail_duplication>},
+      {"conditional_elimination", jit::conditional_elimination},
+      {"value_range_propagation", settle_intervals},
+      {"remove_redundant_phis", jit::remove_redundant_phis},
+      {"gvn", jit::gvn},
+      {"store_to_load_forwarding", forward_counting},
+      {"hoist_invariant_loads", jit::hoist_invariant_loads},
+      {"licm_loads", hoist_loads_plain},
+      {"licm", jit::licm},
       {"fold_offsets", jit::fold_offsets},
-      {"reduce_strength", jit::reduce_strength},
-      {"keep_constants", jit::keep_constants},
-      {"remove_dead", jit::remove_dead},
-      {"sink_past_calls", jit::sink_past_calls},
+      {"strength_reduction", jit::strength_reduction},
+      {"constant_hoisting", jit::constant_hoisting},
+      {"dce", jit::dce},
+      {"code_sinking", jit::code_sinking},
       {"layout_blocks", layout_by_shape},
   };
   return all;
@@ -171,27 +171,27 @@ TEST(OptPasses, a_loop_is_entered_as_its_golden_shows) {
 }
 
 TEST(OptPasses, a_parameter_becomes_the_constant_that_its_golden_shows) {
-  expect_pass_golden("assume_params", assume_first_is_7);
+  expect_pass_golden("specialize_params", assume_first_is_7);
 }
 
 TEST(OptPasses, values_are_guessed_as_their_golden_shows) {
-  expect_pass_golden("guess_values", guess_7_and_a_range);
+  expect_pass_golden("value_speculation", guess_7_and_a_range);
 }
 
 TEST(OptPasses, lengths_are_guessed_as_their_golden_shows) {
-  expect_pass_golden("guess_lengths", guess_7_bytes);
+  expect_pass_golden("specialize_memcpy", guess_7_bytes);
 }
 
 // What counts up to a trap counts the round that traps.
 TEST(OptPasses, loads_that_may_trap_stay_where_rounds_are_counted) {
-  auto path = std::filesystem::path(UPTIER_SOURCE_DIR) / "tests" / "opt" / "hoist_loads.uir";
-  auto module = jit::parse_module(read(path), {"hoist_loads", {}});
+  auto path = std::filesystem::path(UPTIER_SOURCE_DIR) / "tests" / "opt" / "licm_loads.uir";
+  auto module = jit::parse_module(read(path), {"licm_loads", {}});
   ASSERT_TRUE(module.ok()) << module.error().message;
   jit::Function& f = module->functions.back();
   const size_t blocks = f.blocks.size();
-  jit::hoist_loads(f, true);
+  jit::licm_loads(f, true);
   EXPECT_EQ(f.blocks.size(), blocks);
-  jit::hoist_loads(f, false);
+  jit::licm_loads(f, false);
   EXPECT_EQ(f.blocks.size(), blocks + 1);
 }
 
@@ -220,9 +220,9 @@ TEST(OptPasses, what_is_assumed_and_holds_changes_no_answer) {
     std::vector<uint64_t> args = random_arguments(f.signature(), scratch, r);
     std::vector<jit::ParamValue> values;
     for (uint32_t k = 0; k < args.size(); ++k) values.push_back({k, args[k]});
-    jit::assume_params(f, values);
-    jit::propagate_constants(f);
-    jit::fold_branches(f);
+    jit::specialize_params(f, values);
+    jit::sccp(f);
+    jit::simplify_cfg(f);
     Status s = jit::verify(module, jit::Stage::kTransformed);
     ASSERT_TRUE(s.ok()) << "seed " << seed << ": " << s.error().message;
     EXPECT_EQ(run_last(module, seed, scratch), want) << "seed " << seed;
@@ -263,8 +263,8 @@ b4(v3: i32, v4: i32, v5: i32):
 )",
                                      {"f", {}});
   ASSERT_TRUE(jit::verify(m).ok());
-  with_halves<jit::lift_cases>(m.functions[0]);
-  jit::prune_params(m.functions[0]);
+  with_halves<jit::switch_lowering>(m.functions[0]);
+  jit::remove_redundant_phis(m.functions[0]);
   ASSERT_TRUE(jit::verify(m, jit::Stage::kTransformed).ok());
   jit::Interpreter interpreter(m);
   const uint64_t args[] = {10, 9, 4};
@@ -447,4 +447,4 @@ TEST(OptFrequencies, rounds_are_those_of_the_counts) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::opt_passes_test

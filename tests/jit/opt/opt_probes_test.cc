@@ -5,7 +5,7 @@
 #include "tests/support/opt_harness.h"
 #include "tests/support/site_probe.h"
 
-namespace uptier::test {
+namespace uptier::test::opt_probes_test {
 namespace {
 
 constexpr uint32_t kEntries = 256;
@@ -382,4 +382,4 @@ b0(v0: ref, v1: i32):
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::opt_probes_test

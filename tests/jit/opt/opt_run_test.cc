@@ -5,7 +5,7 @@
 #include "tests/support/hardened.h"
 #include "tests/support/opt_harness.h"
 
-namespace uptier::test {
+namespace uptier::test::opt_run_test {
 namespace {
 
 TEST(OptRun, corpus_answers_as_it_says) {
@@ -249,4 +249,4 @@ TEST(OptRun, no_profile_changes_an_answer) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::opt_run_test

@@ -7,10 +7,10 @@
 
 #include "tests/support/random.h"
 
-namespace uptier::test {
+namespace uptier::test::holes_test {
 namespace {
 
-using jit::x64::Holes;
+using jit::machine::Holes;
 
 constexpr unsigned kRegs = 3;
 
@@ -100,4 +100,4 @@ TEST(Holes, are_visited_in_the_order_of_a_plain_list) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::holes_test

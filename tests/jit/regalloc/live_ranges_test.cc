@@ -10,7 +10,7 @@
 #include "jit/x64/lower.h"
 #include "tests/support/random_ir.h"
 
-namespace uptier::test {
+namespace uptier::test::live_ranges_test {
 namespace {
 
 using jit::x64::MachineFunction;
@@ -57,10 +57,10 @@ std::vector<std::set<uint32_t>> slow_live_in(const MachineFunction& m) {
 
 // Returns what the ranges say of the starts of the blocks, parameters left out.
 std::vector<std::set<uint32_t>> ranged_live_in(const MachineFunction& m) {
-  jit::x64::LiveRanges live = jit::x64::find_live_ranges(m);
+  jit::machine::LiveRanges live = jit::machine::find_live_ranges(m);
   std::vector<std::set<uint32_t>> in(m.blocks.size());
   for (uint32_t v = 0; v < m.vregs.size(); ++v) {
-    for (const jit::x64::Range& r : live.ranges_of(v)) {
+    for (const jit::machine::Range& r : live.ranges_of(v)) {
       auto before = [](const MBlock& b, uint32_t pos) { return 2 * b.begin < pos; };
       auto b = std::lower_bound(m.blocks.begin(), m.blocks.end(), r.from, before);
       for (; b != m.blocks.end() && 2 * b->begin < r.to; ++b) in[b - m.blocks.begin()].insert(v);
@@ -114,4 +114,4 @@ TEST(LiveRanges, do_not_span_what_lies_before_a_rare_way) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::live_ranges_test

@@ -9,7 +9,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/opt_harness.h"
 
-namespace uptier::test {
+namespace uptier::test::regalloc_test {
 namespace {
 
 using jit::x64::Allocation;
@@ -26,7 +26,7 @@ Allocated allocate(jit::Function f) {
   jit::Optimized o = jit::optimize(f, {});
   Allocated a;
   a.machine = jit::x64::lower({f, o.loops, o.frequencies, false, {}, true});
-  a.allocation = jit::x64::allocate_registers(a.machine);
+  a.allocation = jit::machine::allocate_registers(a.machine);
   return a;
 }
 
@@ -34,7 +34,7 @@ TEST(RegallocChecker, accepts_what_the_allocator_makes) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     for (const jit::Function& f : random_module(seed).functions) {
       Allocated a = allocate(f);
-      ASSERT_EQ("", jit::x64::check_allocation(a.machine, a.allocation)) << "seed " << seed;
+      ASSERT_EQ("", jit::machine::check_allocation(a.machine, a.allocation)) << "seed " << seed;
     }
   }
 }
@@ -49,7 +49,7 @@ TEST(RegallocChecker, misses_a_move_that_is_not_made) {
       Allocation damaged = a.allocation;
       damaged.moves.erase(damaged.moves.begin() + static_cast<ptrdiff_t>(n));
       ++moves;
-      seen += !jit::x64::check_allocation(a.machine, damaged).empty();
+      seen += !jit::machine::check_allocation(a.machine, damaged).empty();
     }
   }
   EXPECT_GT(moves, 100u);
@@ -62,12 +62,12 @@ TEST(RegallocChecker, sees_an_operand_in_the_wrong_register) {
     Allocated a = allocate(random_module(seed).functions.back());
     for (size_t n = 0; n < a.machine.operands.size(); n += 7) {
       MachineFunction damaged = a.machine;
-      jit::x64::Operand& o = damaged.operands[n];
-      if (o.role == jit::x64::Role::kDef || !o.at.is_reg() || !o.fixed.is_none()) continue;
-      bool gp = jit::x64::class_of(o.at.index()) == jit::x64::RegClass::kGp;
-      o.at = Location::reg(gp ? jit::x64::kR11 : jit::x64::kXmm15);
+      jit::machine::Operand& o = damaged.operands[n];
+      if (o.role == jit::machine::Role::kDef || !o.at.is_reg() || !o.fixed.is_none()) continue;
+      bool gp = jit::machine::class_of(o.at.index()) == jit::machine::RegClass::kGeneral;
+      o.at = Location::reg(gp ? jit::machine::kGeneralScratch : jit::machine::kFloatScratch);
       ++operands;
-      seen += !jit::x64::check_allocation(damaged, a.allocation).empty();
+      seen += !jit::machine::check_allocation(damaged, a.allocation).empty();
     }
   }
   EXPECT_GT(operands, 50u);
@@ -105,7 +105,7 @@ TEST(RegallocMoves, any_moves_at_once_have_an_order) {
       moves.push_back({0, 0, from, place(to)});
     }
     auto want = run_moves(moves, true);
-    auto got = run_moves(jit::x64::sequentialize(moves), false);
+    auto got = run_moves(jit::machine::sequentialize(moves), false);
     for (const Move& m : moves) {
       ASSERT_EQ(want[m.to.bits()], got.contains(m.to.bits()) ? got[m.to.bits()] : m.to.bits());
     }
@@ -315,4 +315,4 @@ TEST(OptCode, a_large_function_compiles_and_answers) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::regalloc_test

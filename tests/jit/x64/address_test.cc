@@ -6,7 +6,7 @@
 #include "jit/frontend/parse.h"
 #include "tests/support/ir_corpus.h"
 
-namespace uptier::test {
+namespace uptier::test::address_test {
 namespace {
 
 jit::x64::AddressParts parts_of_first_load(const jit::Function& f) {
@@ -53,4 +53,4 @@ b0(v0: i64, v1: i32):
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::address_test

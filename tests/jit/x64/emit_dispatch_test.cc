@@ -1,7 +1,7 @@
 // The switch of an interpreter's loop is copied to the ends of its cases.
 #include "tests/support/opt_harness.h"
 
-namespace uptier::test {
+namespace uptier::test::emit_dispatch_test {
 namespace {
 
 // Takes the lowest three bits of v1 as an operation, until it is 0.
@@ -84,4 +84,4 @@ TEST(EmitDispatch, answers_are_the_interpreters_under_any_counts) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::emit_dispatch_test

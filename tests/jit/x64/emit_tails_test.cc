@@ -3,7 +3,7 @@
 
 #include "tests/support/opt_harness.h"
 
-namespace uptier::test {
+namespace uptier::test::emit_tails_test {
 namespace {
 
 // A loop of two long ways and a short join. What the join does is `join`: v22, of v3, v5 and v20.
@@ -126,4 +126,4 @@ TEST(EmitTails, answers_and_counts_are_the_interpreters_under_any_counts) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::emit_tails_test

@@ -8,7 +8,7 @@
 #include "jit/x64/macros.h"
 #include "tests/support/code_machine.h"
 
-namespace uptier::test {
+namespace uptier::test::frame_move_test {
 namespace {
 
 std::string bytes_since(jit::Assembler& a, size_t start) {
@@ -41,4 +41,4 @@ TEST(FrameMove, writes_what_the_assembler_writes) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::frame_move_test

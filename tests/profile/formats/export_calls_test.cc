@@ -6,7 +6,7 @@
 #include "profile/formats/export.h"
 #include "tests/support/tool_dir.h"
 
-namespace uptier {
+namespace uptier::export_calls_test {
 namespace {
 
 MethodProfile method(MethodKey key, const std::string& name) {
@@ -66,4 +66,4 @@ TEST_F(ExportCallsTool, csv_has_all_calls_of_the_file) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::export_calls_test

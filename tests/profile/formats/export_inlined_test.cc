@@ -6,7 +6,7 @@
 #include "profile/formats/pprof.h"
 #include "tests/support/tool_dir.h"
 
-namespace uptier {
+namespace uptier::export_inlined_test {
 namespace {
 
 // `left` and `pick` ran; at call 2 of `left` stands the body of `pick`, at whose call 7 that of a
@@ -173,4 +173,4 @@ TEST_F(ExportInlinedTool, other_tools_read_what_includes_them) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::export_inlined_test

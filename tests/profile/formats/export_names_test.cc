@@ -12,7 +12,7 @@
 #include "tests/support/tool_dir.h"
 #include "uptier/profile_file.h"
 
-namespace uptier::profile {
+namespace uptier::profile::export_names_test {
 namespace {
 
 const std::string kNames[] = {"grüße_世界", "=1+1", "+a",   "-a",  "@a",         "\tx",
@@ -88,4 +88,4 @@ TEST_F(ExportNamesTool, the_tool_keeps_names) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::export_names_test

@@ -6,7 +6,7 @@
 #include "profile/formats/protobuf.h"
 #include "tests/support/tool_dir.h"
 
-namespace uptier {
+namespace uptier::export_pprof_test {
 namespace {
 
 // Source: protobuf.dev/programming-guides/encoding.
@@ -70,8 +70,8 @@ TEST_F(PprofTool, go_tool_pprof_has_the_profiles_numbers) {
       if (slot.kind == SlotKind::kBlock) own += static_cast<double>(m.estimates[slot.word]);
       const bool timed = slot.kind == SlotKind::kLoop && m.counts[slot.word + 4] != 0;
       if (!timed) continue;
-      cycles += m.loop_cycles(slot.site)->total * static_cast<double>(m.counts[slot.word + 5]) /
-                static_cast<double>(m.counts[slot.word + 4]);
+      cycles += m.loop_cycles(slot.site)->total * static_cast<double>(m.estimates[slot.word + 5]) /
+                static_cast<double>(m.estimates[slot.word + 4]);
     }
     if (own > most) hottest = m.name;
     most = std::max(most, own);
@@ -129,4 +129,4 @@ TEST_F(PprofTool, go_tool_pprof_takes_whatever_counts_there_are) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::export_pprof_test

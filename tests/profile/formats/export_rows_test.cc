@@ -1,15 +1,15 @@
 // What can be read back: rows (tsv) and llvm-text.
 #include <nlohmann/json.hpp>
 
+#include "profile/data/schema.h"
 #include "profile/formats/export.h"
 #include "profile/formats/llvm_text.h"
 #include "profile/formats/tsv.h"
-#include "profile/data/schema.h"
 #include "test_paths.h"
 #include "tests/support/tool_dir.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier {
+namespace uptier::export_rows_test {
 namespace {
 
 using profile::profile_from_llvm_text;
@@ -160,7 +160,7 @@ TEST(ExportRows, damage_is_named_with_its_line) {
     return r.ok() ? "" : r.error().message;
   };
   const std::string head = good.substr(0, good.find('\n') + 1);
-  EXPECT_NE(error("hello\n").find("line 1: the head line"), std::string::npos);
+  EXPECT_NE(error("hello\n").find("line 1: the first line"), std::string::npos);
   EXPECT_NE(error(head + "1\t2\n").find("line 2: 2 columns, not 14"), std::string::npos);
   EXPECT_NE(error(good.substr(0, good.size() - 2)).find("the line is cut off"), std::string::npos);
   const auto row = [&](const std::string& columns) { return error(head + columns + "\tv\n"); };
@@ -274,7 +274,7 @@ TEST_F(ImportTool, rows_and_llvm_text_become_files_again) {
   EXPECT_NE(two.err.find("2 runs, but only 1 names of runs"), std::string::npos) << two.err;
   const test::RunResult bad = tool("profile import " + module + " -o bad.upf");
   EXPECT_EQ(bad.code, 3);
-  EXPECT_NE(bad.err.find("line 1: the head line"), std::string::npos) << bad.err;
+  EXPECT_NE(bad.err.find("line 1: the first line"), std::string::npos) << bad.err;
 }
 
 CallProfile calls_of(const nlohmann::json& j) {
@@ -352,4 +352,4 @@ TEST_F(ImportTool, what_llvm_profdata_merged_is_read) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::export_rows_test

@@ -4,7 +4,7 @@
 #include "tests/support/trace_samples.h"
 #include "uptier/profile.h"
 
-namespace uptier {
+namespace uptier::profile_text_test {
 namespace {
 
 using test::Generator;
@@ -90,7 +90,7 @@ TEST(ProfileText, errors_inside_slots_name_line_column_and_rule) {
             "profile 4:14: expected a number from 0 to " + std::to_string(UINT64_MAX));
   EXPECT_EQ(rule(head + "  gauge 1 2 ~3"),
             "profile 4:13: expected calls, sampled, iterations, bursts, interval, weight_squares, "
-            "time, cfg, a slot kind or }");
+            "time, behind, cfg, a slot kind or }");
   EXPECT_EQ(rule(head + "  block 1 2 { 1 2 }"), "profile 4:13: a slot of this kind has no table");
   EXPECT_EQ(rule(head + "  call_target 1 other 0 { 7 1 }"),
             "profile 4:27: expected a method, module key:function index");
@@ -143,7 +143,7 @@ TEST(ProfileText, errors_name_line_column_and_rule) {
   EXPECT_EQ(rule(head + "  cfg 0"), "profile 4:3: a field stands twice");
   EXPECT_EQ(rule(head + "  blok 1 2"),
             "profile 4:3: expected calls, sampled, iterations, bursts, interval, weight_squares, "
-            "time, cfg, a "
+            "time, behind, cfg, a "
             "slot kind or }");
   EXPECT_EQ(rule(head + "  block 1 18446744073709551616"),
             "profile 4:11: expected a number from 0 to " + std::to_string(UINT64_MAX));
@@ -157,7 +157,7 @@ TEST(ProfileText, errors_name_line_column_and_rule) {
   EXPECT_EQ(rule(head + "}\nmethod 1 2 \"g\" { cfg 1 }"), "") << "of other code";
   EXPECT_EQ(rule(head + "\"calls"),
             "profile 4:1: expected calls, sampled, iterations, bursts, interval, weight_squares, "
-            "time, cfg, a "
+            "time, behind, cfg, a "
             "slot kind or }");
 }
 
@@ -186,4 +186,4 @@ TEST(ProfileText, malformed_method_becomes_a_comment) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::profile_text_test

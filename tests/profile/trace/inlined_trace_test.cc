@@ -5,7 +5,7 @@
 #include "profile/trace/validate.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier::profile {
+namespace uptier::profile::inlined_trace_test {
 namespace {
 
 Schema two_blocks() {
@@ -139,4 +139,4 @@ TEST(InlinedTrace, what_was_not_announced_is_refused) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::inlined_trace_test

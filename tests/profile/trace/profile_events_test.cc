@@ -4,7 +4,7 @@
 
 #include "tests/support/trace_samples.h"
 
-namespace uptier::profile {
+namespace uptier::profile::profile_events_test {
 namespace {
 
 using uptier::test::Generator;
@@ -161,4 +161,4 @@ TEST(TraceEvents, broken_fields_are_named) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::profile_events_test

@@ -5,7 +5,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier::profile {
+namespace uptier::profile::trace_dump_test {
 namespace {
 
 using uptier::test::sample_events;
@@ -62,4 +62,4 @@ TEST(TraceDump, corrupt_file_is_printed_up_to_the_damage) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::trace_dump_test

@@ -4,7 +4,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier::profile {
+namespace uptier::profile::trace_reader_test {
 namespace {
 
 using uptier::test::all_events;
@@ -189,7 +189,7 @@ TEST(TraceReader, impossible_headers_are_named) {
   EXPECT_EQ(error(with_field<uint64_t>(file, 2, 32, 5)),
             "offset 112: the end marker tells of 5 events, the file has 1");
   EXPECT_EQ(error(insert_at(file, 160, Bytes(1))),
-            "offset 160: trailing bytes behind the end marker");
+            "offset 160: trailing bytes after the end marker");
 }
 
 TEST(TraceReader, removed_swapped_and_doubled_records_are_noticed) {
@@ -257,4 +257,4 @@ TEST(TraceReader, offset_and_sequence_belong_to_the_current_event) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::trace_reader_test

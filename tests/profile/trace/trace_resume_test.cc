@@ -11,7 +11,7 @@
 #include "tests/support/trace_samples.h"
 #include "uptier/profile_file.h"
 
-namespace uptier::profile {
+namespace uptier::profile::trace_resume_test {
 namespace {
 
 using test::Generator;
@@ -202,4 +202,4 @@ TEST(TraceResume, many_records_that_claim_everything_take_no_time) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::trace_resume_test

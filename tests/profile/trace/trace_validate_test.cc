@@ -6,7 +6,7 @@
 #include "profile/trace/validate.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier::profile {
+namespace uptier::profile::trace_validate_test {
 namespace {
 
 using uptier::test::sample_events;
@@ -65,7 +65,7 @@ TEST(TraceValidate, trailing_bytes_are_refused) {
   Bytes file = write_trace(sample_events());
   const std::string size = std::to_string(file.size());
   file.push_back(std::byte{0});
-  EXPECT_EQ(rule(file), "offset " + size + ": trailing bytes behind the end marker");
+  EXPECT_EQ(rule(file), "offset " + size + ": trailing bytes after the end marker");
 }
 
 TEST(TraceValidate, message_names_the_offset_of_the_record) {
@@ -227,7 +227,7 @@ TEST(TraceValidate, tables_hold_announced_callees_and_whole_pairs) {
 TEST(TraceValidate, flush_is_followed_by_its_data) {
   const FlushEvent flush{10, 50, 5, 1, 2, FlushReason::kCalls};
   EXPECT_EQ(rule_behind_sample({flush, make_data(10, Counts{5, 5})}), "");
-  const std::string broken = "a flush of id 10 without data behind it";
+  const std::string broken = "a flush of id 10 without data after it";
   EXPECT_EQ(rule_behind_sample({flush}), broken);
   EXPECT_EQ(rule_behind_sample({flush, make_data(11, Counts{5, 5})}), broken);
   EXPECT_EQ(rule_behind_sample({flush, BulkType{9, "t"}, make_data(10, Counts{5, 5})}), broken);
@@ -241,4 +241,4 @@ TEST(TraceValidate, extreme_and_contradictory_counts_are_legal) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::trace_validate_test

@@ -12,7 +12,7 @@
 #include "profile/trace/validate.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier::profile {
+namespace uptier::profile::trace_writer_test {
 namespace {
 
 using uptier::test::all_events;
@@ -203,7 +203,7 @@ TEST_F(TraceFile, links_folders_and_devices_are_refused) {
   std::filesystem::create_symlink("target", path("link"));
   EXPECT_EQ(refusal(path("link")), path("link") +
                                        ": exists and is not a regular file (it is a symbolic link: "
-                                       "name what it leads to)");
+                                       "name its target)");
   EXPECT_EQ(refusal(folder_.string()), folder_.string() + ": exists and is not a regular file");
   EXPECT_EQ(refusal("/dev/null"), "/dev/null: exists and is not a regular file");
   EXPECT_EQ(contents(path("target")).size(), 8u);
@@ -228,4 +228,4 @@ TEST_F(TraceFile, unfinished_sink_leaves_a_file_that_says_so) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::trace_writer_test

@@ -7,14 +7,14 @@
 #include "profile/algebra/algebra.h"
 #include "profile/base/varint.h"
 #include "profile/trace/trace_file.h"
-#include "profile/upf/merge.h"
+#include "profile/upf/profile_sum.h"
 #include "profile/upf/segment_writer.h"
 #include "profile/upf/write.h"
 #include "test_paths.h"
 #include "tests/support/tool_dir.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier::profile {
+namespace uptier::profile::merge_ranges_test {
 namespace {
 
 using test::Generator;
@@ -266,9 +266,9 @@ TEST(MergeRanges, hold_about_what_they_are_allowed) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::merge_ranges_test
 
-namespace uptier {
+namespace uptier::merge_ranges_test {
 namespace {
 
 // Sums of more than a range; a quorum of one wants all at once, and changes nothing here.
@@ -374,7 +374,7 @@ TEST_F(MergeRangesTool, counts_a_run_once_range_by_range) {
   const std::string sum = test::slurp(path("ranges.upf"));
   in_dir("mv ranges.upf sum.upf");
   for (const char* words : {"sum.upf 1.upf 3.upf", "2.upf sum.upf", "sum.upf sum.upf"}) {
-    EXPECT_NE(both(words).find("were in others already"), std::string::npos);
+    EXPECT_NE(both(words).find("were already in other files"), std::string::npos);
     EXPECT_EQ(test::slurp(path("ranges.upf")) == sum, true) << words;
   }
   in_dir(std::string(UPTIER_TOOL) + " profile merge -o two.upf 1.upf 2.upf");
@@ -403,4 +403,4 @@ TEST_F(MergeRangesTool, tells_what_is_wrong_once_however_many_ranges_there_are) 
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::merge_ranges_test

@@ -13,7 +13,7 @@
 #include "tests/support/program_runs.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier::profile {
+namespace uptier::profile::timeline_test {
 namespace {
 
 Timeline sample() {
@@ -231,4 +231,4 @@ TEST(Timeline, of_a_run_nests_its_loops) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::timeline_test

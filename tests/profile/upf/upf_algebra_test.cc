@@ -3,11 +3,12 @@
 
 #include "profile/algebra/algebra.h"
 #include "profile/formats/export.h"
-#include "profile/upf/merge.h"
+#include "profile/upf/profile_sum.h"
+#include "profile/upf/uploads.h"
 #include "tests/support/program_runs.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier {
+namespace uptier::upf_algebra_test {
 namespace {
 
 using profile::UploadFate;
@@ -223,4 +224,4 @@ TEST(UpfAlgebra, merge_equals_that_of_llvm_profdata) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::upf_algebra_test

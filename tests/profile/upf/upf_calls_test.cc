@@ -9,7 +9,7 @@
 #include "tests/support/program_runs.h"
 #include "uptier/profile_file.h"
 
-namespace uptier {
+namespace uptier::upf_calls_test {
 namespace {
 
 using profile::UpfKind;
@@ -182,4 +182,4 @@ TEST(UpfCalls, code_that_is_made_ahead_does_not_change_who_was_first) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::upf_calls_test

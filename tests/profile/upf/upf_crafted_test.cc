@@ -12,7 +12,7 @@
 #include "uptier/profile_file.h"
 #include "uptier/profile_query.h"
 
-namespace uptier {
+namespace uptier::upf_crafted_test {
 namespace {
 
 using profile::Bytes;
@@ -155,4 +155,4 @@ TEST_F(UpfCraftedTool, unknown_chunks_are_no_damage_to_gates) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::upf_crafted_test

@@ -17,7 +17,7 @@
 #include "tiering/saved/profile_store.h"
 #include "uptier/trace.h"
 
-namespace uptier {
+namespace uptier::upf_files_test {
 namespace {
 
 using tiering::FileLock;
@@ -202,4 +202,4 @@ TEST_F(UpfFiles, a_guests_write_past_the_limit_is_an_error_of_its_own) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::upf_files_test

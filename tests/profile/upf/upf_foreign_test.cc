@@ -3,13 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "profile/upf/foreign.h"
-#include "profile/upf/merge.h"
+#include "profile/upf/profile_sum.h"
+#include "profile/upf/uploads.h"
 #include "profile/upf/write.h"
 #include "tests/support/trace_samples.h"
 #include "uptier/profile_file.h"
 #include "uptier/profile_query.h"
 
-namespace uptier {
+namespace uptier::upf_foreign_test {
 namespace {
 
 using profile::Bytes;
@@ -380,4 +381,4 @@ TEST(UpfForeign, one_bad_view_costs_what_names_it) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::upf_foreign_test

@@ -5,10 +5,10 @@
 
 #include "profile/algebra/match.h"
 #include "profile/base/checksum.h"
+#include "profile/data/inlined.h"
 #include "profile/formats/llvm_text.h"
 #include "profile/formats/tsv.h"
 #include "profile/formats/tsv_rows.h"
-#include "profile/data/inlined.h"
 #include "profile/upf/calls.h"
 #include "profile/upf/inlined.h"
 #include "profile/upf/read.h"
@@ -16,7 +16,7 @@
 #include "tests/support/trace_samples.h"
 #include "uptier/profile_file.h"
 
-namespace uptier::profile {
+namespace uptier::profile::upf_hostile_test {
 namespace {
 
 constexpr size_t kSmall = 1 << 20;
@@ -333,4 +333,4 @@ TEST(Hostile, traces) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::upf_hostile_test

@@ -8,7 +8,7 @@
 #include "profile/data/inlined.h"
 #include "profile/upf/inlined.h"
 
-namespace uptier::profile {
+namespace uptier::profile::upf_inlined_sites_test {
 namespace {
 
 // A part with one body, of which a call and a counter are known. All numbers can be others.
@@ -132,4 +132,4 @@ TEST(UpfInlinedSites, paths_are_as_deep_as_the_law_allows) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::upf_inlined_sites_test

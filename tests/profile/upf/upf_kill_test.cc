@@ -18,7 +18,7 @@
 #include "tests/support/trace_samples.h"
 #include "uptier/profile_file.h"
 
-namespace uptier {
+namespace uptier::upf_kill_test {
 namespace {
 
 constexpr int kKills = 200;
@@ -157,4 +157,4 @@ TEST_F(UpfKill, trace_of_a_killed_run_is_a_profile) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::upf_kill_test

@@ -29,6 +29,7 @@ extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const
 #define UPTIER_SANITIZED 0
 #endif
 
+namespace uptier::profile::upf_memory_test {
 namespace {
 
 // Operator new is the program's: there is no other place to count what it hands out. Bytes of other
@@ -47,9 +48,11 @@ void uncount(size_t size) {
 }
 
 }  // namespace
+}  // namespace uptier::profile::upf_memory_test
 
 #if UPTIER_SANITIZED
 // A sanitizer's own operator new checks more than ours would.
+namespace uptier::profile::upf_memory_test {
 namespace {
 void on_malloc(const volatile void*, size_t size) { count(size); }
 void on_free(const volatile void* p) {
@@ -57,21 +60,22 @@ void on_free(const volatile void* p) {
 }
 const int hooked = __sanitizer_install_malloc_and_free_hooks(on_malloc, on_free);
 }  // namespace
+}  // namespace uptier::profile::upf_memory_test
 #else
 void* operator new(size_t size) {
   void* p = std::malloc(size);
   if (p == nullptr) throw std::bad_alloc();
-  count(malloc_usable_size(p));
+  uptier::profile::upf_memory_test::count(malloc_usable_size(p));
   return p;
 }
 void operator delete(void* p) noexcept {
-  if (p != nullptr) uncount(malloc_usable_size(p));
+  if (p != nullptr) uptier::profile::upf_memory_test::uncount(malloc_usable_size(p));
   std::free(p);
 }
 void operator delete(void* p, size_t) noexcept { operator delete(p); }
 #endif
 
-namespace uptier::profile {
+namespace uptier::profile::upf_memory_test {
 namespace {
 
 // Returns the greatest number of bytes that were in use at a time while `read` ran.
@@ -282,4 +286,4 @@ TEST(UpfMemory, of_a_merge_of_many) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::upf_memory_test

@@ -5,7 +5,7 @@
 #include "tests/support/trace_samples.h"
 #include "uptier/profile_query.h"
 
-namespace uptier {
+namespace uptier::upf_query_test {
 namespace {
 
 const char* const kScope = "0x000000000000cccc";
@@ -220,4 +220,4 @@ TEST(UpfQuery, file_answers_for_its_methods_and_for_the_instruments_of_others) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::upf_query_test

@@ -8,7 +8,7 @@
 #include "tests/support/trace_samples.h"
 #include "uptier/profile_file.h"
 
-namespace uptier {
+namespace uptier::upf_resync_test {
 namespace {
 
 using profile::Bytes;
@@ -157,4 +157,4 @@ TEST(UpfResync, what_fits_by_chance_is_found_out_by_the_index) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::upf_resync_test

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
-#include "profile/upf/merge.h"
+#include "profile/upf/profile_sum.h"
 #include "profile/upf/write.h"
 #include "test_paths.h"
 #include "tests/support/program_runs.h"
 #include "tests/support/trace_samples.h"
 #include "uptier/profile_file.h"
 
-namespace uptier {
+namespace uptier::upf_test {
 namespace {
 
 using profile::Bytes;
@@ -293,6 +293,33 @@ TEST(Upf, code_of_the_latest_run_counts_and_the_other_is_kept) {
   }
 }
 
+// Nobody knows of when code is whose run was lost: a file that it is put into later does not date it.
+TEST(Upf, what_has_no_date_stays_without_one) {
+  const auto method = [](uint32_t function, uint64_t cfg_hash, uint64_t time) {
+    MethodProfile m;
+    m.key = {1, function};
+    m.schema = Schema::block_schema(1, cfg_hash);
+    m.counts = {7};
+    m.weigh(1);
+    m.time = time;
+    return m;
+  };
+  Profile sum;
+  sum.methods.emplace(MethodKey{1, 1}, method(1, 5, 0));
+  sum.methods.emplace(MethodKey{1, 2}, method(2, 5, 1001));
+  const Bytes file = file_of(sum, 1000);
+  EXPECT_EQ(read(file).profile, sum);
+  // So code of a run that is known to be later counts, although the file is younger than that.
+  Profile known;
+  known.methods.emplace(MethodKey{1, 1}, method(1, 4, 900));
+  const Profile both = read(cat(file, file_of(known, 0))).profile;
+  EXPECT_EQ(both.methods.at({1, 1}).schema.cfg_hash, 4u);
+  EXPECT_EQ(both.other_code.at({{1, 1}, 5}).time, 0u);
+  // A run's own profile says nothing of dates: all of it is the run's.
+  for (auto& [key, m] : sum.methods) m.time = 0;
+  for (const auto& [key, m] : read(file_of(sum, 3)).profile.methods) EXPECT_EQ(m.time, 1003u);
+}
+
 // The trace is the same container: a live process appends its flushes behind what there is.
 TEST(Upf, traces_between_segments_are_runs) {
   Generator generator(31);
@@ -420,4 +447,4 @@ TEST(Upf, list_of_runs_is_bounded_and_says_so) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::upf_test

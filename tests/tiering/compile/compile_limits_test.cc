@@ -4,7 +4,7 @@
 
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::compile_limits_test {
 namespace {
 
 // A loop over `count` operations, which its argument has a part in.
@@ -87,4 +87,4 @@ TEST_F(Limits, hold_at_first_calls_too) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::compile_limits_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::compile_turns_test {
 namespace {
 
 // What the library logs.
@@ -41,7 +41,7 @@ TEST(CompileTurns, build_that_calls_its_own_method_gets_a_trap_with_a_reason) {
     EXPECT_EQ(*trap, TrapCode::kNoCode);
     EXPECT_EQ(
         w.runtime->error_of(*self),
-        "self: called while it is described, by its own `build` or by one that this waits for");
+        "self: called while it is being described, by its own `build` or by one that it waits for");
     EXPECT_EQ(w.call(*self, {6}).bits, 7u);
   }
 }
@@ -125,7 +125,7 @@ TEST(CompileTurns, in_build_ir_is_refused_and_flush_and_remove_do_nothing_and_sa
   });
   EXPECT_EQ(w.call(*self, {5}).bits, 5u);
   EXPECT_EQ(w.call(other, {5}).bits, 6u) << "nothing was removed";
-  EXPECT_EQ(ir_error, "asks: its `build`, or one that waits for it, asks for its IR");
+  EXPECT_EQ(ir_error, "asks: its IR is requested by its `build`, or by one that waits for it");
   EXPECT_EQ(lines.all, (std::vector<std::string>{
                            "flush: `build` must not call it: nothing is done",
                            "remove_methods: `build` must not call it: nothing is done",
@@ -133,4 +133,4 @@ TEST(CompileTurns, in_build_ir_is_refused_and_flush_and_remove_do_nothing_and_sa
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::compile_turns_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::inline_runtime_test {
 namespace {
 
 constexpr const char* kText = R"(
@@ -341,4 +341,4 @@ TEST(InlineRuntime, evicted_callers_are_made_again) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::inline_runtime_test

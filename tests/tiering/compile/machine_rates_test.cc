@@ -10,7 +10,7 @@
 
 #include "tests/support/code_machine.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::machine_rates_test {
 namespace {
 
 constexpr double kAssumed = 2000, kBaseline = 2, kSpeedup = 3;
@@ -179,4 +179,4 @@ TEST(MachineRates, what_was_set_is_not_measured) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::machine_rates_test

@@ -7,7 +7,7 @@
 
 #include "sampler/gap.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::queue_test {
 namespace {
 
 Plan plan(uint32_t method, Tier tier = Tier::kOptimized) {
@@ -107,4 +107,4 @@ TEST(CompileQueue, agrees_with_a_sorted_list) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::queue_test

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
-namespace uptier::tiering {
+#include "tiering/events/loss_counts.h"
+
+namespace uptier::tiering::requests_test {
 namespace {
 
 class RequestsTest : public testing::Test {
@@ -26,10 +28,11 @@ class RequestsTest : public testing::Test {
 
   Host host_;
   MethodTable methods_;
+  Events events_;
 };
 
 TEST_F(RequestsTest, a_method_knows_what_it_has_asked_for_until_that_is_done) {
-  Requests r(8, methods_);
+  Requests r(8, methods_, events_);
   r.add(method(0), optimized(0), 1);
   r.add(method(0), for_loop(0), 2);
   EXPECT_TRUE(method(0).optimized_requested);
@@ -44,17 +47,19 @@ TEST_F(RequestsTest, a_method_knows_what_it_has_asked_for_until_that_is_done) {
 }
 
 TEST_F(RequestsTest, what_is_dropped_for_want_of_room_is_counted_and_may_be_asked_for_again) {
-  Requests r(1, methods_);
+  LossCounts losses;
+  events_.listen(losses, LossCounts::kHears);
+  Requests r(1, methods_, events_);
   r.add(method(0), optimized(0), 1);
   r.add(method(1), optimized(1), 2);
-  EXPECT_EQ(r.dropped(), 1u);
+  EXPECT_EQ(losses.counts().requests_dropped, 1u);
   EXPECT_FALSE(method(0).optimized_requested);
   EXPECT_TRUE(method(1).optimized_requested);
   EXPECT_EQ(r.size(), 1u);
 }
 
 TEST_F(RequestsTest, copies_may_be_asked_for_again_when_they_are_done) {
-  Requests r(8, methods_);
+  Requests r(8, methods_, events_);
   Plan copy{.method = MethodId(0), .copy = Copy::kInstrumented};
   method(0).copy_asked = true;
   r.done(method(0), copy);
@@ -68,7 +73,7 @@ TEST_F(RequestsTest, copies_may_be_asked_for_again_when_they_are_done) {
 }
 
 TEST_F(RequestsTest, nothing_is_queued_for_a_method_that_was_removed) {
-  Requests r(8, methods_);
+  Requests r(8, methods_, events_);
   method(0).removed = true;
   r.add(method(0), optimized(0), 1);
   EXPECT_EQ(r.size(), 0u);
@@ -76,4 +81,4 @@ TEST_F(RequestsTest, nothing_is_queued_for_a_method_that_was_removed) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::requests_test

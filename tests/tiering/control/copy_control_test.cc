@@ -4,7 +4,7 @@
 #include "tests/support/owners.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::copy_control_test {
 namespace {
 
 using Actions = std::vector<std::string>;
@@ -76,7 +76,7 @@ struct Copies : test::Owners {
   }
   Version& observe_loop(uint32_t loop) {
     Version& v = make(Copy::kInstrumented, LoopId(loop));
-    copies.begin_observing_loop(method(), v);
+    copies.loops().begin_observing(method(), v);
     return v;
   }
   // A frame is at a loop, and says so.
@@ -84,7 +84,7 @@ struct Copies : test::Owners {
     sampler::Note n;
     n.kind = sampler::NoteKind::kFrame;
     n.loop = loop;
-    copies.take_frame(method(), n);
+    copies.loops().take_frame(method(), n);
     return requests.pop();
   }
   // A thread hands over 64 calls of a copy, of which so many went the first way. Returns whether the
@@ -178,17 +178,17 @@ TEST(CopyControl, nothing_is_observed_of_optimized_code_where_that_is_not_wanted
   tier.tier = TierMode::kOptimized;
   for (const Options& o : {fixed, exact, all, off, tier}) {
     Copies c(o);
-    EXPECT_FALSE(c.copies.observes_copies(c.method()));
+    EXPECT_FALSE(c.copies.rules().may_observe(c.method()));
   }
   Copies c;
-  EXPECT_TRUE(c.copies.observes_copies(c.method()));
+  EXPECT_TRUE(c.copies.rules().may_observe(c.method()));
   c.method().shape.own().block_weights.clear();
-  EXPECT_FALSE(c.copies.observes_copies(c.method()));
+  EXPECT_FALSE(c.copies.rules().may_observe(c.method()));
   MethodInfo own;
   own.own_code = true;
   Method hosts(MethodId(1), 9, c.host, own);
   hosts.shape.own().block_weights.assign(3, 1);
-  EXPECT_FALSE(c.copies.observes_copies(hosts));
+  EXPECT_FALSE(c.copies.rules().may_observe(hosts));
 }
 
 TEST(CopyControl, copies_are_numbered_and_none_has_fewer_words_than_one_before) {
@@ -240,18 +240,18 @@ TEST(CopyControl, a_version_that_was_not_observed_has_no_copy_at_once) {
 
 TEST(CopyControl, frames_of_code_that_asks_are_watched) {
   Copies c;
-  c.copies.watch_frames_of(c.method(), c.version);
+  c.copies.loops().watch_frames_of(c.method(), c.version);
   EXPECT_FALSE(c.frames.wait()) << "it does not ask";
-  c.copies.watch_frames_of(c.method(), c.make(Copy::kPlain));
+  c.copies.loops().watch_frames_of(c.method(), c.make(Copy::kPlain));
   EXPECT_TRUE(c.frames.wait());
 }
 
 TEST(CopyControl, what_is_called_often_is_observed_by_calls) {
   Copies c;
   c.call(9);
-  c.copies.watch_frames_of(c.method(), c.make(Copy::kPlain));
+  c.copies.loops().watch_frames_of(c.method(), c.make(Copy::kPlain));
   EXPECT_FALSE(c.frames.wait());
-  c.copies.watch_frames_of(c.method(), c.make(Copy::kPlain, LoopId(0)));
+  c.copies.loops().watch_frames_of(c.method(), c.make(Copy::kPlain, LoopId(0)));
   EXPECT_TRUE(c.frames.wait());
 }
 
@@ -259,16 +259,16 @@ TEST(CopyControl, frames_that_are_due_are_called_unless_sampling_is_off) {
   Copies c;
   Version& loop = c.enter(0);
   c.rates.observe(Sampling::kOff);
-  c.copies.watch_all_frames();
-  c.copies.call_watched_if_due();
+  c.copies.loops().watch_all_frames();
+  c.copies.loops().call_watched_if_due();
   EXPECT_EQ(Copies::words(loop), (std::vector<uint32_t>{0, 0}));
   c.rates.observe(Sampling::kByOptions);
   c.method().removed = true;
-  c.copies.watch_all_frames();
+  c.copies.loops().watch_all_frames();
   EXPECT_FALSE(c.frames.wait());
   c.method().removed = false;
-  c.copies.watch_all_frames();
-  c.copies.call_watched_if_due();
+  c.copies.loops().watch_all_frames();
+  c.copies.loops().call_watched_if_due();
   EXPECT_EQ(Copies::words(loop), (std::vector<uint32_t>{1, 1}));
   EXPECT_FALSE(c.frames.wait()) << "once";
 }
@@ -414,4 +414,4 @@ TEST(CopyControl, what_comes_late_of_a_copy_that_has_gone_is_in_no_window) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::copy_control_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::evict_counted_test {
 namespace {
 
 // `count` methods g0, g1, ...: gk(x) = x + k, by one of two ways.
@@ -48,4 +48,4 @@ TEST(EvictCounted, threads_without_counters_may_call_what_is_being_evicted) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::evict_counted_test

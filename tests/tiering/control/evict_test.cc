@@ -8,7 +8,7 @@
 
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::evict_test {
 namespace {
 
 // `count` methods f0, f1, ...: fk(x) = x + k. Each takes a page of code or more.
@@ -333,4 +333,4 @@ TEST(Blocked, idle_thread_lets_everything_go) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::evict_test

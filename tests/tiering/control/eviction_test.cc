@@ -3,8 +3,10 @@
 #include "tiering/control/eviction.h"
 
 #include "tests/support/owners.h"
+#include "tiering/compile/kept_bodies.h"
+#include "tiering/compile/method_compiler.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::eviction_test {
 namespace {
 
 constexpr uint64_t kPage = jit::CodeSpace::kPage;
@@ -85,6 +87,7 @@ struct Room : test::Owners {
                            .observer = observer,
                            .saved = saved,
                            .bodies = bodies,
+                           .events = events,
                            .space = *code.space,
                            .stubs = *code.stubs,
                            .poll_words = poll_words,
@@ -276,4 +279,4 @@ TEST(Eviction, refusals_that_a_stress_plan_forces_stand) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::eviction_test

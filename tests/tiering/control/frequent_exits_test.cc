@@ -4,7 +4,7 @@
 #include "tests/support/owners.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::frequent_exits_test {
 namespace {
 
 // A guard, which is exit 0, and two blocks, which are 1 and 2.
@@ -144,4 +144,4 @@ TEST(FrequentExits, leave_callers_alone_that_have_it_only_in_code_that_is_out_of
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::frequent_exits_test

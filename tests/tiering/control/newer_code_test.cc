@@ -4,7 +4,7 @@
 
 #include "tests/support/owners.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::newer_code_test {
 namespace {
 
 struct Newer : test::Owners {
@@ -106,4 +106,4 @@ TEST(NewerCode, is_not_made_of_what_cannot_be_optimized_or_has_been_made_too_oft
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::newer_code_test

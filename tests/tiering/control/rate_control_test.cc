@@ -13,7 +13,7 @@
 #include "jit/frontend/branch_probes.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::rate_control_test {
 namespace {
 
 using Phase = Adaptation::Phase;
@@ -74,7 +74,7 @@ struct Rates {
   }
   std::vector<std::string> logged() const {
     std::vector<std::string> actions;
-    for (const DecisionRecord& d : observer.decisions()) actions.push_back(d.action);
+    for (const DecisionRecord& d : observer.decisions.records()) actions.push_back(d.action);
     return actions;
   }
   void tick() {
@@ -89,9 +89,10 @@ struct Rates {
   sampler::FastSampling fast{this, kMethods, schedule};
   MethodTable methods;
   Threads threads{options.log_records};
-  Observer observer{options, live, schedule.ladder, nullptr, nullptr};
-  Reclaimer reclaimer;
-  Requests requests{8, methods};
+  Events events;
+  Observer observer{options, live, schedule.ladder, nullptr, nullptr, events};
+  Reclaimer reclaimer{events};
+  Requests requests{8, methods, events};
   RateControl control{
       {options, live, schedule, counting, fast, methods, threads, observer, reclaimer, requests}};
 };
@@ -489,4 +490,4 @@ TEST(RateControl, with_a_narrower_epsilon_what_is_not_near_enough_is_learnt_on) 
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::rate_control_test

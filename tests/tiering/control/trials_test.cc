@@ -4,7 +4,7 @@
 #include "tests/support/owners.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::trials_test {
 namespace {
 
 using Stays = Trials::Stays;
@@ -170,4 +170,4 @@ TEST(Trials, that_are_abandoned_leave_the_new_version_in_service) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::trials_test

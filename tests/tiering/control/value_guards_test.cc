@@ -4,7 +4,7 @@
 #include "tests/support/owners.h"
 #include "tiering/policy/value_policy.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::value_guards_test {
 namespace {
 
 using Actions = std::vector<std::string>;
@@ -314,4 +314,4 @@ TEST(ValueGuards, under_stress_a_version_is_forced_once_and_stays_whatever_it_mi
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::value_guards_test

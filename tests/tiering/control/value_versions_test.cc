@@ -5,7 +5,7 @@
 #include "tests/support/runtime_host.h"
 #include "tiering/policy/replay.h"
 
-namespace uptier::test {
+namespace uptier::test::value_versions_test {
 namespace {
 
 Options deterministic() {
@@ -95,4 +95,4 @@ TEST(Specialize, the_log_replays) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::value_versions_test

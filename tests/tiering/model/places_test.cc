@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace uptier::tiering {
+namespace uptier::tiering::places_test {
 namespace {
 
 class PlacesTest : public testing::Test {
@@ -117,4 +117,4 @@ TEST_F(PlacesTest, while_there_are_fresh_places_others_are_looked_for_now_and_th
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::places_test

@@ -10,7 +10,7 @@
 
 #include "tiering/model/method.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::threads_test {
 namespace {
 
 constexpr uint64_t kKept = 4;  // log records of gone threads
@@ -148,4 +148,4 @@ TEST_F(ThreadsTest, time_is_that_of_threads_while_they_are_attached) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::threads_test

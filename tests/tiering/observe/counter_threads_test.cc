@@ -8,7 +8,7 @@
 
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::counter_threads_test {
 namespace {
 
 // A branch, so that blocks do not follow from the calls alone; a loop, so that counters are hit
@@ -137,4 +137,4 @@ TEST(CounterThreads, racing_counters_lose_and_never_gain) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::counter_threads_test

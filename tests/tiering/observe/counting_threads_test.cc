@@ -6,7 +6,7 @@
 
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::counting_threads_test {
 namespace {
 
 // The leaf's guard fails from 40 on.
@@ -83,4 +83,4 @@ TEST(CountingThreads, a_thread_that_is_not_attached_calls_entries_unobserved) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::counting_threads_test

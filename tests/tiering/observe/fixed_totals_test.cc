@@ -2,7 +2,7 @@
 #include "tests/support/pick_program.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::fixed_totals_test {
 namespace {
 
 MethodProfile pick_of(const Profile& profile) {
@@ -54,4 +54,4 @@ TEST(FixedTotals, every_call_observed_is_left_as_it_was_counted) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::fixed_totals_test

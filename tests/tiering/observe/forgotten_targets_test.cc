@@ -11,7 +11,7 @@
 #include "sampler/site_tables.h"
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::forgotten_targets_test {
 namespace {
 
 // What the profile says of the calls of the dispatcher, the first method of the workshop.
@@ -293,4 +293,4 @@ TEST(ForgottenTargets, a_copy_of_a_table_is_whole_while_its_owner_counts) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::forgotten_targets_test

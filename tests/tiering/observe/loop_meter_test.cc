@@ -6,7 +6,7 @@
 #include "tests/support/runtime_host.h"
 #include "uptier/uptier.h"
 
-namespace uptier::test {
+namespace uptier::test::loop_meter_test {
 namespace {
 
 // Counts what is measured: each look takes a tick, so an execution takes one more than twice those
@@ -161,4 +161,4 @@ TEST_F(MeteredTimer, subtracts_nothing_of_what_the_host_says) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::loop_meter_test

@@ -12,7 +12,7 @@
 #include "tests/support/workshop.h"
 #include "uptier/profile_file.h"
 
-namespace uptier::test {
+namespace uptier::test::observe_inlined_sites_test {
 namespace {
 
 constexpr uint32_t kFactors = 130;  // more than is inlined
@@ -384,4 +384,4 @@ TEST(ObserveInlinedSites, nothing_is_credited_to_the_next_method_of_a_place) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::observe_inlined_sites_test

@@ -10,7 +10,7 @@
 #include "tests/support/runtime_host.h"
 #include "uptier/profile_file.h"
 
-namespace uptier::test {
+namespace uptier::test::observe_inlined_test {
 namespace {
 
 // `left` and `right` have one block each: whatever changes, changes in what they call.
@@ -353,4 +353,4 @@ TEST(ObserveInlined, targets_that_change_are_seen_and_the_next_version_guesses_a
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::observe_inlined_test

@@ -10,7 +10,7 @@
 
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::observe_loops_test {
 namespace {
 
 // Does what `next` says until that is 2; answers how often that was 1.
@@ -252,4 +252,4 @@ TEST(ObserveLoops, a_worker_in_the_background_observes_too) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::observe_loops_test

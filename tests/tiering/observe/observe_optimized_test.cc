@@ -6,7 +6,7 @@
 #include "tests/support/random_ir.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::observe_optimized_test {
 namespace {
 
 const std::string kText = kPick + R"(
@@ -333,4 +333,4 @@ TEST(ObserveOptimized, can_be_left_out) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::observe_optimized_test

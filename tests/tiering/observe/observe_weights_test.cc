@@ -3,7 +3,7 @@
 #include "tests/support/pick_program.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::observe_weights_test {
 namespace {
 
 MethodProfile pick_of(const Profile& profile) {
@@ -81,4 +81,4 @@ TEST(ObserveWeights, samples_of_optimized_code_have_squares_too) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::observe_weights_test

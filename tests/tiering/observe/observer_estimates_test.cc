@@ -5,7 +5,7 @@
 #include "tests/support/runtime_host.h"
 #include "tiering/observe/observer.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::observer_estimates_test {
 namespace {
 
 constexpr const char* kTwoBlocks = R"(
@@ -40,13 +40,14 @@ struct Sampled {
     stream.seen.counts[0] = 10;
     stream.seen.estimates[0] = 160;
   }
-  uint64_t entries() { return observer.profile_of(m).estimates[0]; }
+  uint64_t entries() { return observer.estimates.profile_of(m).estimates[0]; }
 
   Host host;
   Method m{MethodId(0), 1, host, {}};
   Options options, live = options;
   sampler::Ladder ladder;
-  Observer observer{options, live, ladder, nullptr, nullptr};
+  Events events;
+  Observer observer{options, live, ladder, nullptr, nullptr, events};
   Stream& stream = m.flushed.own().streams[1];
 };
 
@@ -104,7 +105,7 @@ TEST(ObserverEstimates, of_threads_without_a_sample_are_taken_for_those_of_the_o
   Sampled s;
   s.m.flushed.own().streams[2].calls = 3000;
   EXPECT_EQ(s.entries(), 4000u);
-  const MethodProfile p = s.observer.profile_of(s.m);
+  const MethodProfile p = s.observer.estimates.profile_of(s.m);
   EXPECT_EQ(p.calls, 4000u);
   EXPECT_EQ(p.estimate(SlotKind::kBlock, 1)->total, 4000);
 }
@@ -113,9 +114,9 @@ TEST(ObserverEstimates, of_threads_that_went_without_a_sample_are_not_lost) {
   for (const uint32_t first : {1u, 2u}) {
     Sampled s;
     s.m.flushed.own().streams[2].calls = 3000;
-    s.observer.end_streams(s.m, first);
+    s.observer.streams.end(s.m, first);
     EXPECT_EQ(s.entries(), 4000u);
-    s.observer.end_streams(s.m, 3 - first);
+    s.observer.streams.end(s.m, 3 - first);
     EXPECT_EQ(s.entries(), 4000u);
     EXPECT_EQ(s.m.flushed.own().streams.size(), 1u);
   }
@@ -127,7 +128,7 @@ TEST(ObserverEstimates, of_no_sample_at_all_are_not_made_up) {
   s.stream.seen = {};
   s.m.flushed.own().streams[2].calls = 3000;
   EXPECT_EQ(s.entries(), 0u);
-  EXPECT_EQ(s.observer.profile_of(s.m).estimate(SlotKind::kBlock, 1), std::nullopt);
+  EXPECT_EQ(s.observer.estimates.profile_of(s.m).estimate(SlotKind::kBlock, 1), std::nullopt);
 }
 
 // Whose calls were whose nobody knows: what was attributed to a thread may be less than its samples
@@ -143,9 +144,9 @@ TEST(ObserverEstimates, of_one_countdown_for_all_threads_are_brought_to_the_call
     other = s.stream;
     other.calls = 5000 - attributed;
     EXPECT_EQ(s.entries(), 5000u) << attributed;
-    s.observer.end_streams(s.m, 2);
+    s.observer.streams.end(s.m, 2);
     EXPECT_EQ(s.entries(), 5000u) << attributed;
-    s.observer.end_streams(s.m, 1);
+    s.observer.streams.end(s.m, 1);
     EXPECT_EQ(s.entries(), 5000u) << attributed;
   }
 }
@@ -165,8 +166,11 @@ b0(v0: ref, v1: i32):
   Host host;
   Method m(MethodId(0), 1, host, {});
   sampler::Ladder ladder;
-  Observer observer(options, options, ladder, nullptr, nullptr);
-  observer.set_method_at([](uint64_t stub) { return MethodKey{1, static_cast<uint32_t>(stub)}; });
+  Events events;
+  Observer observer(options, options, ladder, nullptr, nullptr, events);
+  observer.directory.set_method_at([](uint64_t stub) {
+    return MethodKey{1, static_cast<uint32_t>(stub)};
+  });
   m.shape.own().block_weights = {1};
   m.probes.put(ProbeSet(parsed.functions[0], ProbeChoice::from(options)));
   TargetTable t = m.probes->target_tables(false).at(0);
@@ -182,7 +186,7 @@ b0(v0: ref, v1: i32):
     for (uint64_t i = 0; i < later; ++i) sampler::count_in_table(&slab[t.word], t.shape, kLater);
     n.calls = n.sampled_calls += often + later;
     n.rate = sampler::Rate::sampled(sampler::Ladder::power_below(interval), 1).word;
-    observer.take(m, 1, n, slab);
+    observer.streams.take(m, 1, n, slab);
     sampler::age_table(&slab[t.word], t.shape);
   };
   flush(100, 0, 16);
@@ -197,4 +201,4 @@ b0(v0: ref, v1: i32):
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::observer_estimates_test

@@ -12,7 +12,7 @@
 #include "tests/support/runtime_host.h"
 #include "uptier/policy.h"
 
-namespace uptier::test {
+namespace uptier::test::phase_change_test {
 namespace {
 
 constexpr uint64_t kChunk = 4096;
@@ -182,4 +182,4 @@ TEST(PhaseChange, method_that_is_known_rests_is_looked_at_again_and_learnt_anew)
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::phase_change_test

@@ -10,7 +10,7 @@
 #include "tiering/policy/policy.h"
 #include "tiering/policy/replay.h"
 
-namespace uptier::test {
+namespace uptier::test::phase_test {
 namespace {
 
 class Phases {
@@ -190,4 +190,4 @@ TEST(Phases, old_versions_go_while_threads_run) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::phase_test

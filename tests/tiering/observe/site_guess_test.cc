@@ -6,7 +6,7 @@
 #include "tests/support/runtime_host.h"
 #include "tiering/policy/replay.h"
 
-namespace uptier::test {
+namespace uptier::test::site_guess_test {
 namespace {
 
 // total: adds d, which is in memory, with an overflow check n times.
@@ -158,4 +158,4 @@ TEST(SiteGuess, the_log_replays) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::site_guess_test

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-namespace uptier::tiering {
+namespace uptier::tiering::tick_list_test {
 namespace {
 
 constexpr auto kMany = static_cast<uint32_t>(TickList::kFew) + 100;
@@ -82,4 +82,4 @@ TEST(TickList, erased_method_is_looked_at_no_more) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::tick_list_test

@@ -8,7 +8,7 @@
 #include "tiering/policy/baseline_rate.h"
 #include "tiering/policy/replay.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::compile_rate_test {
 namespace {
 
 TEST(CompileRate, begins_at_what_is_assumed_and_comes_to_what_is_measured) {
@@ -145,4 +145,4 @@ TEST(Calibration, is_not_for_runs_that_are_to_repeat_themselves) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::compile_rate_test

@@ -6,7 +6,7 @@
 #include "tiering/model/side_exits.h"
 #include "tiering/policy/policy.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::exit_policy_test {
 namespace {
 
 PolicyOptions policy() { return PolicyOptions::from(Options{}); }
@@ -133,4 +133,4 @@ TEST(MethodExits, a_block_is_kept_after_an_exit_until_a_version_has_had_none) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::exit_policy_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/policy_methods.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::policy_table_test {
 namespace {
 
 struct Row {
@@ -389,4 +389,4 @@ TEST(Policy, answers_as_its_table_says) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::policy_table_test

@@ -8,7 +8,7 @@
 #include "sampler/gap.h"
 #include "tests/support/policy_methods.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::policy_test {
 namespace {
 
 TEST(Policy, break_even_is_where_the_formula_puts_it) {
@@ -205,4 +205,4 @@ TEST(Policy, every_action_has_a_name_of_its_own) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::policy_test

@@ -1,4 +1,4 @@
-// When code is laid anew, and in which order: tables of snapshots.
+// When code is moved together: tables of snapshots.
 #include "tiering/policy/compaction_plan.h"
 
 #include <gtest/gtest.h>
@@ -7,26 +7,19 @@
 #include <numeric>
 #include <random>
 
-namespace uptier::tiering {
+namespace uptier::tiering::relay_plan_test {
 namespace {
 
 constexpr uint32_t kLines = 64;  // of a page
 
 // `count` bodies of `lines` lines, each at the start of the page behind that of the one before.
-RelaySnapshot one_a_page(uint32_t count, uint32_t lines, double weight) {
+RelaySnapshot one_a_page(uint32_t count, uint32_t lines) {
   RelaySnapshot s;
   s.most_bytes = 1 << 20;
   for (uint32_t n = 0; n < count; ++n) {
-    s.bodies.push_back({.hot_line = n * kLines, .hot_lines = lines, .weight = weight});
+    s.bodies.push_back({.hot_line = n * kLines, .hot_lines = lines});
     s.lines_used.push_back(static_cast<uint8_t>(lines));
   }
-  return s;
-}
-
-// The same with the rest of each page taken by code that stays.
-RelaySnapshot one_a_full_page(uint32_t count, uint32_t lines, double weight) {
-  RelaySnapshot s = one_a_page(count, lines, weight);
-  std::ranges::fill(s.lines_used, uint8_t{kLines});
   return s;
 }
 
@@ -36,7 +29,7 @@ std::vector<uint32_t> sorted(std::vector<uint32_t> v) {
 }
 
 TEST(RelayPlan, what_lies_between_holes_is_joined) {
-  RelaySnapshot s = one_a_page(32, 16, 0);
+  RelaySnapshot s = one_a_page(32, 16);
   RelayPlan p = plan_relay(s, {.holes = 0.5});
   EXPECT_EQ(p.why, RelayWhy::kHoles);
   EXPECT_EQ(p.order.size(), 32u);
@@ -50,15 +43,15 @@ TEST(RelayPlan, what_lies_between_holes_is_joined) {
 }
 
 TEST(RelayPlan, fewer_holes_than_asked_for_stay) {
-  EXPECT_EQ(plan_relay(one_a_page(32, 16, 0), {.holes = 0.76}).why, RelayWhy::kNone);
-  EXPECT_EQ(plan_relay(one_a_page(32, 31, 0), {.holes = 0.5}).why, RelayWhy::kHoles);
-  EXPECT_EQ(plan_relay(one_a_page(32, 33, 0), {.holes = 0.5}).why, RelayWhy::kNone);
-  EXPECT_EQ(plan_relay(one_a_page(kLeastPages - 1, 8, 0), {.holes = 0.5}).why, RelayWhy::kNone)
+  EXPECT_EQ(plan_relay(one_a_page(32, 16), {.holes = 0.76}).why, RelayWhy::kNone);
+  EXPECT_EQ(plan_relay(one_a_page(32, 31), {.holes = 0.5}).why, RelayWhy::kHoles);
+  EXPECT_EQ(plan_relay(one_a_page(32, 33), {.holes = 0.5}).why, RelayWhy::kNone);
+  EXPECT_EQ(plan_relay(one_a_page(kLeastPages - 1, 8), {.holes = 0.5}).why, RelayWhy::kNone)
       << "few pages are not worth it";
 }
 
 TEST(RelayPlan, full_pages_are_left_alone) {
-  RelaySnapshot s = one_a_page(32, 8, 0);
+  RelaySnapshot s = one_a_page(32, 8);
   s.bodies[3].hot_lines = s.lines_used[3] = 60;
   RelayPlan p = plan_relay(s, {.holes = 0.5});
   EXPECT_EQ(p.why, RelayWhy::kHoles);
@@ -69,13 +62,13 @@ TEST(RelayPlan, full_pages_are_left_alone) {
 
 TEST(RelayPlan, pages_with_code_that_stays_are_not_counted_as_freed) {
   // Half of the lines of each page are of nobody who can move.
-  RelaySnapshot s = one_a_page(32, 8, 0);
+  RelaySnapshot s = one_a_page(32, 8);
   std::ranges::fill(s.lines_used, uint8_t{16});
   EXPECT_EQ(plan_relay(s, {.holes = 0.5}).why, RelayWhy::kNone) << "it would free nothing";
 }
 
 TEST(RelayPlan, cold_parts_count_and_move_as_well) {
-  RelaySnapshot s = one_a_page(32, 8, 0);
+  RelaySnapshot s = one_a_page(32, 8);
   for (uint32_t n = 0; n < 32; ++n) {
     s.bodies[n].cold_line = (32 + n) * kLines + 60;
     s.bodies[n].cold_lines = 4;
@@ -88,7 +81,7 @@ TEST(RelayPlan, cold_parts_count_and_move_as_well) {
 }
 
 TEST(RelayPlan, no_more_moves_than_may_and_the_emptiest_pages_go_first) {
-  RelaySnapshot s = one_a_page(64, 16, 0);
+  RelaySnapshot s = one_a_page(64, 16);
   for (uint32_t n = 40; n < 64; ++n) s.bodies[n].hot_lines = s.lines_used[n] = 4;
   s.most_bytes = 24 * 4 * 64 + 3 * 16 * 64 + 63;
   RelayPlan p = plan_relay(s, {.holes = 0.5});
@@ -101,57 +94,24 @@ TEST(RelayPlan, no_more_moves_than_may_and_the_emptiest_pages_go_first) {
 }
 
 TEST(RelayPlan, when_room_is_wanting_fewer_pages_and_holes_will_do) {
-  RelaySnapshot s = one_a_page(8, 24, 0);
+  RelaySnapshot s = one_a_page(8, 24);
   EXPECT_EQ(plan_relay(s, {.holes = 0.9}).why, RelayWhy::kNone);
   s.room_wanted = true;
   RelayPlan p = plan_relay(s, {.holes = 0.9});
   EXPECT_EQ(p.why, RelayWhy::kRoom);
   EXPECT_EQ(p.pages_after, 3u);
-  s = one_a_page(8, 47, 0);
+  s = one_a_page(8, 47);
   s.room_wanted = true;
   EXPECT_EQ(plan_relay(s, {.holes = 0.9}).why, RelayWhy::kNone) << "8 pages would become 6";
 }
 
-TEST(RelayPlan, callers_and_callees_far_apart_are_brought_together) {
-  RelaySnapshot s = one_a_full_page(40, 20, 100);
-  for (uint32_t n = 0; n + 20 < 40; ++n) s.arcs.push_back({n, n + 20, 90});
-  RelayPlan p = plan_relay(s, {.holes = 0.5});
-  EXPECT_EQ(p.why, RelayWhy::kOrder);
-  EXPECT_EQ(p.near_before, 0);
-  EXPECT_GT(p.near_after, 0.5);
-  ASSERT_EQ(p.order.size(), 40u);
-  for (size_t i = 0; i < 40; i += 2) EXPECT_EQ(p.order[i + 1], p.order[i] + 20) << i;
-}
-
-TEST(RelayPlan, the_core_is_what_makes_up_nine_tenths_of_the_weight) {
-  RelaySnapshot s = one_a_full_page(100, 4, 1);
-  for (uint32_t n = 0; n < 20; ++n) s.bodies[5 * n].weight = 1000;
-  RelayPlan p = plan_relay(s, {.holes = 0.5});
-  EXPECT_EQ(p.why, RelayWhy::kOrder);
-  EXPECT_EQ(p.core_before, 19u) << "18.07 of 20 make up nine tenths";
-  EXPECT_EQ(p.core_after, 2u);
-  for (size_t i = 0; i < 20; ++i) EXPECT_EQ(p.order[i] % 5, 0u) << "the densest come first";
-}
-
-TEST(RelayPlan, a_small_core_and_what_nobody_calls_stay) {
-  RelaySnapshot s = one_a_full_page(kLeastPages - 1, 4, 1);
-  EXPECT_EQ(plan_relay(s, {.holes = 0.5}).why, RelayWhy::kNone);
-  s = one_a_full_page(100, 4, 0);
-  EXPECT_EQ(plan_relay(s, {.holes = 0.5}).why, RelayWhy::kNone);
-}
-
-// What a plan has laid is not laid again.
-TEST(RelayPlan, what_was_laid_anew_stays_there) {
+// What a plan has moved together stays there.
+TEST(RelayPlan, moved_code_is_not_moved_again) {
   std::mt19937 random(7);
   for (int round = 0; round < 50; ++round) {
-    RelaySnapshot s = one_a_full_page(60, 1 + random() % 16, 0);
-    for (PlacedBody& b : s.bodies) b.weight = 1 + random() % 1000;
-    for (int n = 0; n < 200; ++n) {
-      s.arcs.push_back({static_cast<uint32_t>(random() % 60), static_cast<uint32_t>(random() % 60),
-                        random() % 1000});
-    }
+    RelaySnapshot s = one_a_page(60, 1 + random() % 16);
     RelayPlan p = plan_relay(s, {.holes = 0.5});
-    ASSERT_EQ(p.why, RelayWhy::kOrder);
+    ASSERT_EQ(p.why, RelayWhy::kHoles);
     uint32_t line = 0;
     std::vector<uint8_t> used((p.hot_lines + kLines - 1) / kLines);
     for (uint32_t n : p.order) {
@@ -166,13 +126,7 @@ TEST(RelayPlan, what_was_laid_anew_stays_there) {
 TEST(RelayPlan, orders_are_permutations_and_the_same_each_time) {
   std::mt19937 random(3);
   for (int round = 0; round < 50; ++round) {
-    RelaySnapshot s = one_a_page(1 + random() % 80, 1 + random() % 40, 0);
-    for (PlacedBody& b : s.bodies) b.weight = random() % 3 * 7.0;
-    for (int n = 0; n < 100; ++n) {
-      // Also of no body.
-      s.arcs.push_back({static_cast<uint32_t>(random() % 90), static_cast<uint32_t>(random() % 90),
-                        random() % 1000});
-    }
+    RelaySnapshot s = one_a_page(1 + random() % 80, 1 + random() % 40);
     RelayPlan all = relay_all(s);
     std::vector<uint32_t> wanted(s.bodies.size());
     std::iota(wanted.begin(), wanted.end(), 0u);
@@ -188,4 +142,4 @@ TEST(RelayPlan, orders_are_permutations_and_the_same_each_time) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::relay_plan_test

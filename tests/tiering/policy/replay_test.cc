@@ -4,7 +4,7 @@
 
 #include "sampler/gap.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::replay_test {
 namespace {
 
 TEST(Replay, inputs_come_back_to_the_last_bit) {
@@ -132,4 +132,4 @@ TEST(Replay, damaged_inputs_are_rejected_by_name) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::replay_test

@@ -3,7 +3,7 @@
 
 #include "tiering/policy/policy.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::upf_policy_test {
 namespace {
 
 // A method of 100 instructions that has not run yet: it costs 250 us to optimize, so it is worth it
@@ -63,4 +63,4 @@ TEST(UpfPolicy, obstacles_stay_obstacles) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::upf_policy_test

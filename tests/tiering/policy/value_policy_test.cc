@@ -5,7 +5,7 @@
 
 #include "tiering/policy/replay.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::value_policy_test {
 namespace {
 
 // A parameter that is worth a version: 96 of 100 samples, a millisecond so far, 100 us to compile.
@@ -95,4 +95,4 @@ TEST(ValuePolicy, values_inside_of_bodies_are_taken_to_be_one_or_a_range) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::value_policy_test

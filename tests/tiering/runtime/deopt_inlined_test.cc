@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::deopt_inlined_test {
 namespace {
 
 // `add` leaves what overflows to its host; `twice` calls it in a loop.
@@ -144,4 +144,4 @@ TEST(DeoptInlined, a_banned_guard_leaves_the_callers_too) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::deopt_inlined_test

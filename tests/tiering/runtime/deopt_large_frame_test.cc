@@ -3,11 +3,11 @@
 
 #include <optional>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "tests/support/random_ir.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::deopt_large_frame_test {
 namespace {
 
 constexpr uint32_t kSlots = 4000;
@@ -83,4 +83,4 @@ TEST(Deopt, a_large_frame_that_a_trap_drops_leaves_nothing_behind) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::deopt_large_frame_test

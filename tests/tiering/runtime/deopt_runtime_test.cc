@@ -7,10 +7,10 @@
 #include <chrono>
 #include <thread>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::deopt_runtime_test {
 namespace {
 
 // The sum of 0 .. n-1, where every n above 1000 takes a path of its own in the loop.
@@ -444,4 +444,4 @@ TEST(Deopt, a_frame_that_loops_in_code_that_is_given_up_is_called_back) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::deopt_runtime_test

@@ -18,7 +18,7 @@
 static bool g_forked = false;
 extern "C" int __lsan_is_turned_off() { return g_forked; }
 
-namespace uptier::test {
+namespace uptier::test::fork_test {
 namespace {
 
 // What the child ends with: 0, or what `child` returns. A child that hangs is killed, and -1.
@@ -229,4 +229,4 @@ TEST(Fork, a_child_makes_runtimes_of_its_own_on_the_thread_that_forked) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::fork_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::host_floats_test {
 namespace {
 
 const Signature kDoubles{{Type::kF64}, Type::kF64};
@@ -145,4 +145,4 @@ TEST(HostFloats, host_functions_and_interpreters_see_the_guests) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::host_floats_test

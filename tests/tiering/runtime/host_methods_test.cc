@@ -8,7 +8,7 @@
 
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::host_methods_test {
 namespace {
 
 int64_t interpret(int64_t x) {
@@ -165,4 +165,4 @@ TEST(HostMethodsDeathTest, a_runtime_that_threads_are_attached_to_says_so) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::host_methods_test

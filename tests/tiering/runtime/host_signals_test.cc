@@ -9,7 +9,7 @@
 
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::host_signals_test {
 namespace {
 
 MethodId add_division(Workshop& w) {
@@ -116,4 +116,4 @@ TEST(HostSignals, an_alternate_stack_with_room_is_kept) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::host_signals_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/guard_loop.h"
 
-namespace uptier::test {
+namespace uptier::test::host_tier_test {
 namespace {
 
 // ---- Loops that go back and forth -------------------------------------------------------------
@@ -345,4 +345,4 @@ TEST(HostTier, interval_1_counts_what_was_interpreted_first) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::host_tier_test

@@ -3,7 +3,7 @@
 
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::host_traps_test {
 namespace {
 
 uint64_t raising(uint64_t detail) {
@@ -136,4 +136,4 @@ TEST(HostTraps, a_trap_names_the_method_that_has_gone_and_only_once) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::host_traps_test

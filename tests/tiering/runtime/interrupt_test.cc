@@ -13,7 +13,7 @@
 #include "tests/support/coroutine.h"
 #include "tests/support/interrupt_runs.h"
 
-namespace uptier {
+namespace uptier::interrupt_test {
 namespace {
 
 using test::Guest;
@@ -356,4 +356,4 @@ TEST(Interrupt, the_signal_must_be_a_real_time_one) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::interrupt_test

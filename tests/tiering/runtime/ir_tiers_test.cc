@@ -6,7 +6,7 @@
 #include "tests/support/random_ir.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::ir_tiers_test {
 namespace {
 
 struct Mode {
@@ -182,4 +182,4 @@ TEST(IrCounts, exhaustive_counts_equal_the_interpreter_s_block_for_block) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::ir_tiers_test

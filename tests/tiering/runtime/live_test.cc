@@ -6,7 +6,7 @@
 #include "tests/support/runtime_host.h"
 #include "uptier/policy.h"
 
-namespace uptier::test {
+namespace uptier::test::live_test {
 namespace {
 
 constexpr const char* kPair = R"(
@@ -318,4 +318,4 @@ TEST_F(Live, a_policy_chooses_osr) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::live_test

@@ -7,7 +7,7 @@
 #include "tests/support/runtime_host.h"
 #include "tiering/report/site_reports.h"
 
-namespace uptier::test {
+namespace uptier::test::log_test {
 namespace {
 
 const char* kLogs = R"(
@@ -160,4 +160,4 @@ TEST(SiteReports, name_callees_and_order_them) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::log_test

@@ -3,7 +3,7 @@
 
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::many_runtimes_test {
 namespace {
 
 TEST(ManyRuntimes, live_at_the_same_time_and_each_runs_and_traps) {
@@ -38,4 +38,4 @@ TEST(ManyRuntimes, live_at_the_same_time_and_each_runs_and_traps) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::many_runtimes_test

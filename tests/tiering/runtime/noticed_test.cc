@@ -6,8 +6,9 @@
 #include <thread>
 
 #include "tests/support/workshop.h"
+#include "uptier/profile_file.h"
 
-namespace uptier::test {
+namespace uptier::test::noticed_test {
 namespace {
 
 // What the library logs.
@@ -251,7 +252,8 @@ TEST(Noticed, a_body_that_is_described_differently_each_time_is_given_up) {
     EXPECT_LE(host.builds, 6u) << workers;
     LossReport losses = w.runtime->report().losses;
     EXPECT_EQ(losses.unstable_bodies, 1u);
-    EXPECT_NE(row_of(*w.runtime, m).last_error.find("it is given up"), std::string::npos);
+    EXPECT_NE(row_of(*w.runtime, m).last_error.find("the runtime stops compiling it"),
+              std::string::npos);
     w.runtime->flush();
     EXPECT_EQ(lines.with("describes a method differently each time"), 1);
   }
@@ -268,8 +270,21 @@ TEST(Noticed, reports_of_optimized_code_say_that_they_are_behind) {
   EXPECT_TRUE(row_of(*w.runtime, outer).behind);
   EXPECT_TRUE(row_of(*w.runtime, leaf).behind);
   EXPECT_FALSE(row_of(*w.runtime, never).behind);
-  EXPECT_NE(w.runtime->report().text().find("behind: optimized code counts nothing"),
+  EXPECT_NE(w.runtime->report().text().find("fall behind: optimized code counts nothing"),
             std::string::npos);
+  // So does what leaves the process: profiles, and files of them.
+  const Profile profile = w.runtime->profile();
+  const std::vector<std::byte> bytes = profile_to_file(profile, {});
+  Result<ProfileFile> file = profile_from_file(bytes);
+  ASSERT_TRUE(file.ok());
+  const Profile* const told[] = {&profile, &file->profile};
+  for (const Profile* p : told) {
+    for (MethodId m : {outer, leaf, never}) {
+      const MethodProfile* seen = p->find(row_of(*w.runtime, m).key);
+      ASSERT_NE(seen, nullptr);
+      EXPECT_EQ(seen->behind, m != never);
+    }
+  }
 }
 
 // No file grows meanwhile, as on a full disk.
@@ -319,4 +334,4 @@ TEST(Noticed, a_profile_that_cannot_be_written_is_said_in_the_log) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::noticed_test

@@ -5,7 +5,7 @@
 #include "tests/support/coroutine.h"
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::orphaned_trap_test {
 namespace {
 
 // Where sanitizers, or tests before, have left handlers, faults would be theirs.
@@ -107,4 +107,4 @@ TEST(OrphanedTrap, below_an_invoke_an_entry_may_trap) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::orphaned_trap_test

@@ -9,7 +9,7 @@
 #include "jit/opt/poll_loops.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::osr_out_test {
 namespace {
 
 using jit::PollRun;
@@ -247,4 +247,4 @@ TEST(PollWords, words_are_0_and_come_back_with_their_owner) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::osr_out_test

@@ -6,7 +6,7 @@
 #include "uptier/planned_host.h"
 #include "uptier/words.h"
 
-namespace uptier::test {
+namespace uptier::test::planned_recursion_test {
 namespace {
 
 int g_plans = 0;  // that are alive
@@ -189,4 +189,4 @@ TEST(PlannedRecursion, outer_frames_of_a_function_that_is_planned_anew_run_to_th
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::planned_recursion_test

@@ -12,7 +12,7 @@
 
 #include "uptier/runtime.h"
 
-namespace uptier::test {
+namespace uptier::test::roots_test {
 namespace {
 
 constexpr size_t kObjects = 1 << 14, kWords = 32, kApart = 64;  // words, from one to the next
@@ -325,4 +325,4 @@ TEST(Roots, include_parameters_that_code_takes_to_be_known) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::roots_test

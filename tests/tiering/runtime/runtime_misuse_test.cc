@@ -7,7 +7,7 @@
 #include "tests/support/runtime_host.h"
 #include "uptier/builder.h"
 
-namespace uptier::test {
+namespace uptier::test::runtime_misuse_test {
 namespace {
 
 constexpr Type kI64 = Type::kI64;
@@ -208,4 +208,4 @@ TEST(EndedThreads, what_they_have_seen_stays_and_adds_up) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::runtime_misuse_test

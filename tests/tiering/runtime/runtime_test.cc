@@ -7,10 +7,10 @@
 #include <atomic>
 #include <thread>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::runtime_test {
 namespace {
 
 // fib by recursion, and a triangular sum whose whole life is one call.
@@ -425,4 +425,4 @@ TEST(Runtime, opt_range_says_what_may_be_optimized) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::runtime_test

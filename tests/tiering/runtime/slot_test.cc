@@ -3,11 +3,11 @@
 
 #include <set>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "tests/support/runtime_host.h"
 #include "uptier/runtime.h"
 
-namespace uptier::test {
+namespace uptier::test::slot_test {
 namespace {
 
 struct Seen {
@@ -62,4 +62,4 @@ TEST(Slots, that_are_short_weigh_as_much_as_they_stand_for) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::slot_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::stack_walk_test {
 namespace {
 
 using Sites = std::vector<CallSite>;
@@ -218,4 +218,4 @@ INSTANTIATE_TEST_SUITE_P(Tiers, StackWalk, testing::ValuesIn(modes()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::stack_walk_test

@@ -7,7 +7,7 @@
 #include "tests/support/workshop.h"
 #include "uptier/uptier.h"
 
-namespace uptier::test {
+namespace uptier::test::stacks_misuse_test {
 namespace {
 
 uint64_t yields(uint64_t x) {
@@ -93,10 +93,10 @@ TEST(Stacks, belong_to_the_thread_that_made_them) {
   ThreadScope scope(*w.runtime);
   Coroutine c(*w.runtime, [] {});
   std::thread([&] {
-    refused(w.runtime->destroy_stack(c.stack()), "another thread's");
+    refused(w.runtime->destroy_stack(c.stack()), "another thread");
     ThreadScope there(*w.runtime);
-    refused(w.runtime->switch_stack(c.stack()), "another thread's");
-    refused(w.runtime->destroy_stack(c.stack()), "another thread's");
+    refused(w.runtime->switch_stack(c.stack()), "another thread");
+    refused(w.runtime->destroy_stack(c.stack()), "another thread");
   }).join();
   c.resume();
   EXPECT_TRUE(c.ended());
@@ -169,4 +169,4 @@ TEST(Stacks, a_thread_may_end_with_stacks_that_are_suspended) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::stacks_misuse_test

@@ -8,7 +8,7 @@
 #include "tests/support/coroutine.h"
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::stacks_test {
 namespace {
 
 // ---- What compiled code calls -----------------------------------------------------------------
@@ -550,4 +550,4 @@ TEST(Stacks, stress_of_eviction_with_coroutines_on_several_threads) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::stacks_test

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace uptier::tiering {
+namespace uptier::tiering::stress_test {
 namespace {
 
 using Mode = StressForm::Mode;
@@ -193,4 +193,4 @@ TEST(Stress, threads_share_the_numbers_and_none_is_lost) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::stress_test

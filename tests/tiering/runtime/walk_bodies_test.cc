@@ -7,7 +7,7 @@
 #include "tests/support/workshop.h"
 #include "uptier/uptier.h"
 
-namespace uptier::test {
+namespace uptier::test::walk_bodies_test {
 namespace {
 
 std::vector<CallSite> g_seen;  // by the latest look
@@ -273,4 +273,4 @@ TEST(WalkBodies, what_is_interpreted_has_no_entry) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::walk_bodies_test

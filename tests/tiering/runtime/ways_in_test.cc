@@ -8,7 +8,7 @@
 
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::ways_in_test {
 namespace {
 
 // ---- The host's own code ----------------------------------------------------------------------
@@ -377,4 +377,4 @@ TEST_F(InterpretedLoop, a_countdown_is_the_threads_base_and_the_methods_offset) 
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::ways_in_test

@@ -12,7 +12,7 @@
 
 #include "uptier/profile_file.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::known_methods_test {
 namespace {
 
 constexpr uint64_t kModule = 7;
@@ -159,4 +159,4 @@ TEST_F(KnownMethodsTest, one_that_compiles_ahead_leaves_no_order) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::known_methods_test

@@ -10,7 +10,7 @@
 #include "tests/support/workshop.h"
 #include "uptier/profile_file.h"
 
-namespace uptier::test {
+namespace uptier::test::plan_late_test {
 namespace {
 
 Options observing(const std::string& profile = "") {
@@ -116,4 +116,4 @@ TEST(PlanLate, a_saved_profile_keeps_the_order_of_calls_that_were_not_counted) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::plan_late_test

@@ -13,7 +13,7 @@
 
 #include "profile/upf/file.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::profile_store_test {
 namespace {
 
 constexpr MethodKey kKey{7, 1};
@@ -143,4 +143,4 @@ TEST_F(ProfileStoreTest, runs_that_saw_the_same_in_one_second_are_two) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::profile_store_test

@@ -19,7 +19,7 @@ extern "C" int fsync(int fd) {
   return static_cast<int>(::syscall(SYS_fsync, fd));
 }
 
-namespace uptier::test {
+namespace uptier::test::profile_sync_test {
 namespace {
 
 class ProfileSync : public ToolDir {
@@ -50,4 +50,4 @@ TEST_F(ProfileSync, without_the_option_nobody_waits) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::profile_sync_test

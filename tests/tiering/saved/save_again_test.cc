@@ -11,7 +11,7 @@
 #include "tests/support/runtime_host.h"
 #include "uptier/profile_file.h"
 
-namespace uptier::test {
+namespace uptier::test::save_again_test {
 namespace {
 
 constexpr const char* kText = R"(
@@ -217,4 +217,4 @@ TEST_F(SaveAgain, is_up_to_the_host_once_it_has_begun) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::save_again_test

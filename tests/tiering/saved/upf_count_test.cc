@@ -22,7 +22,7 @@
 #include "tests/support/runtime_host.h"
 #include "uptier/profile_file.h"
 
-namespace uptier::test {
+namespace uptier::test::upf_count_test {
 namespace {
 
 constexpr uint64_t kCalls = 20'000;
@@ -389,4 +389,4 @@ TEST_F(CountRun, a_file_of_the_layout_before_is_written_anew_for_a_new_method) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::upf_count_test

@@ -14,7 +14,7 @@
 #include "uptier/profile_file.h"
 #include "uptier/profile_query.h"
 
-namespace uptier::test {
+namespace uptier::test::upf_trust_test {
 namespace {
 
 const std::string kText = kPick + kDigits + kLoadDigits;
@@ -253,4 +253,4 @@ TEST_F(SavedValues, of_a_probe_of_the_hosts_are_constants_in_the_first_code_of_t
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::upf_trust_test

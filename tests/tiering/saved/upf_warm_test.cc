@@ -7,7 +7,7 @@
 
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::upf_warm_test {
 namespace {
 
 // `outer` calls `twice` directly, `twice` calls `triple`; `cold` is called once.
@@ -166,4 +166,4 @@ TEST(WarmWorker, measures_the_machine_when_it_has_nothing_else_to_do) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::upf_warm_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::warm_order_test {
 namespace {
 
 constexpr uint32_t kMethods = 6;
@@ -175,4 +175,4 @@ TEST_F(WarmOrder, worker_goes_on_at_the_first_call_with_methods_that_came_later)
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::warm_order_test

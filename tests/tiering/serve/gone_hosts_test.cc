@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace uptier::tiering {
+namespace uptier::tiering::gone_hosts_test {
 namespace {
 
 class GoneHostsTest : public testing::Test {
@@ -73,7 +73,8 @@ class GoneHostsTest : public testing::Test {
   WaitedMutex mutex_;
   MethodTable methods_;
   Places places_{methods_};
-  Reclaimer reclaimer_;
+  Events events_;
+  Reclaimer reclaimer_{events_};
   GoneHosts hosts_{mutex_, methods_, places_, reclaimer_};
 };
 
@@ -220,4 +221,4 @@ TEST_F(GoneHostsTest, a_host_that_is_being_told_does_not_wait_for_itself) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::gone_hosts_test

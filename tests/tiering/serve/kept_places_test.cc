@@ -8,7 +8,7 @@
 
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::kept_places_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -265,4 +265,4 @@ TEST(KeptPlaces, records_of_a_log_outlive_their_method) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::kept_places_test

@@ -11,7 +11,7 @@
 #include "tests/support/c_api_world.h"
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::long_life_test {
 namespace {
 
 // ---- Ids ------------------------------------------------------------------------------------------
@@ -390,4 +390,4 @@ TEST_F(CApi, methods_come_and_go_for_ever) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::long_life_test

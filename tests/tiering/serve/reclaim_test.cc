@@ -12,7 +12,7 @@
 #include "sampler/gap.h"
 #include "tiering/model/thread.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::reclaim_test {
 namespace {
 
 // A reclaimer with threads and versions of its own.
@@ -63,7 +63,8 @@ class ReclaimTest : public testing::Test {
   std::unique_ptr<jit::CodeSpace> space_;
   std::vector<std::unique_ptr<Version>> versions_;
   std::vector<std::unique_ptr<AttachedThread>> threads_;
-  Reclaimer reclaimer_;
+  Events events_;
+  Reclaimer reclaimer_{events_};
   uint32_t numbers_ = 0;
 };
 
@@ -239,4 +240,4 @@ TEST_F(ReclaimTest, threads_read_code_while_it_is_replaced_and_freed) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::reclaim_test

@@ -9,7 +9,7 @@
 #include "tests/support/runtime_host.h"
 #include "uptier/builder.h"
 
-namespace uptier::test {
+namespace uptier::test::removed_hosts_test {
 namespace {
 
 const Signature kOne{{Type::kI64}, Type::kI64};
@@ -118,4 +118,4 @@ TEST(RemovedHosts, nobody_asks_the_host_of_a_removed_method_that_is_being_inline
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::removed_hosts_test

@@ -11,7 +11,7 @@
 #include "tests/support/runtime_host.h"
 #include "uptier/builder.h"
 
-namespace uptier::test {
+namespace uptier::test::removed_meanwhile_test {
 namespace {
 
 constexpr Type kLong = Type::kI64;
@@ -140,4 +140,4 @@ TEST(RemovedMeanwhile, a_guess_is_not_taken_for_the_method_that_comes_after_it) 
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::removed_meanwhile_test

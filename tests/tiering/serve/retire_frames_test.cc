@@ -11,7 +11,7 @@
 #include "tests/support/coroutine.h"
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::retire_frames_test {
 namespace {
 
 // What the host function does, once.
@@ -267,4 +267,4 @@ TEST(RetireFrames, calls_that_begin_meanwhile_run_or_are_refused) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::retire_frames_test

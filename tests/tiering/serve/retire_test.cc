@@ -8,7 +8,7 @@
 
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::retire_test {
 namespace {
 
 class Listener : public Workshop {
@@ -307,4 +307,4 @@ TEST(Retire, code_of_the_hosts_is_given_back_when_nothing_runs_it) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::retire_test

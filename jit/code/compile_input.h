@@ -1,0 +1,62 @@
+// CompileInput: what both compilers are given: a function, and the addresses that its code calls.
+//
+//   Thread: a compilation runs on one thread; the resolver says which threads may call it.
+#pragma once
+
+#include <cstdint>
+
+#include "jit/code/code_space.h"
+#include "jit/code/probe_routines.h"
+#include "jit/ir/function.h"
+
+namespace uptier::jit {
+
+// How code reaches the callee of a direct call.
+struct CallTarget {
+  enum class Kind : uint8_t {
+    kStub,  // call the address (a stub in the code space)
+    kCell,  // call through the 8-byte word at the address (skips the stub's count)
+    kSelf,  // call the start of the code that is being compiled
+  };
+  Kind kind = Kind::kStub;
+  const void* address = nullptr;
+};
+
+class CallResolver {
+ public:
+  virtual ~CallResolver() = default;
+  virtual CallTarget target(MethodId callee) = 0;
+};
+
+// Addresses of the C helpers and routines that code refers to; fixed for a runtime.
+struct Helpers {
+  // (uint32_t method, uint32_t loop, void* frame, void* runtime) -> address to jump to; called from
+  // the checks at loop headers when the countdown is due. `frame` is the baseline frame's rbp.
+  const void* loop_slow_plain = nullptr;
+  const void* loop_slow_instrumented = nullptr;
+  // Jumped to when ThreadContext::pending_trap is set after a host call.
+  const void* trap_exit = nullptr;
+  // Called by exits: Routines::leave and ask_to_leave, inside the code space. Where they are null,
+  // guards trap and nothing is speculated on.
+  const void* leave = nullptr;
+  const void* ask_to_leave = nullptr;
+  // Called by counters of CounterMode::kScalable and kDual: those of Routines, inside the code
+  // space. May be null where there are no such counters.
+  const void* scalable_count64 = nullptr;
+  const void* scalable_count32 = nullptr;
+  // Called by instrumented copies whose plan has sites or loops, by ProbeRoutine.
+  const void* probes[kProbeRoutines] = {};
+  // Passed to the loop helpers as it is.
+  void* runtime = nullptr;
+};
+
+// All references must outlive the compilation.
+struct CompileInput {
+  const Function& function;
+  MethodId method;
+  const Helpers& helpers;
+  CallResolver& calls;
+  CodeSpace& space;
+};
+
+}  // namespace uptier::jit

@@ -1,0 +1,31 @@
+// EdgeArgs: what each edge of a function that is being built passes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "jit/ir/function.h"
+
+namespace uptier {
+
+// By edge and by the index of the parameter.
+class EdgeArgs {
+ public:
+  void reserve(size_t edges) { lists_.reserve(edges); }
+  void add_edge() { lists_.emplace_back(); }
+  // Returns what the edge passes, none when nothing was set.
+  Value get(uint32_t edge, uint32_t index) const {
+    const jit::ValueList& l = lists_[edge];
+    return index < l.size ? pool_[l.at + index] : Value::none();
+  }
+  void set(uint32_t edge, uint32_t index, Value v);
+  // Takes over the memory of another one, which is empty afterwards, but no table of more bytes than
+  // `most`.
+  void take_room(EdgeArgs& other, size_t most);
+
+ private:
+  std::vector<jit::ValueList> lists_;  // by edge
+  std::vector<Value> pool_;
+};
+
+}  // namespace uptier

@@ -1,0 +1,106 @@
+// The instructions of x86-64 as the optimizing compiler knows them: MInst::op and the values of its
+// other fields. See machine/machine.h.
+#pragma once
+
+#include <cstdint>
+
+#include "jit/machine/machine.h"
+
+namespace uptier::jit::machine {
+
+// The condition codes of x86, in their encoding; `^ 1` is the opposite. The two last are float
+// equality, which takes two flags: equal and ordered, and its opposite.
+enum class Cond : uint8_t {
+  kO,
+  kNO,
+  kB,
+  kAE,
+  kE,
+  kNE,
+  kBE,
+  kA,
+  kS,
+  kNS,
+  kP,
+  kNP,
+  kL,
+  kGE,
+  kLE,
+  kG,
+  kFloatE,
+  kFloatNE,
+};
+constexpr Cond opposite(Cond c) { return static_cast<Cond>(static_cast<uint8_t>(c) ^ 1); }
+
+enum class MOp : uint8_t {
+  kLabel,        // the start of a block; defines its parameters
+  kEntry,        // the function's parameters, kFixed definitions
+  kLoadFrame,    // d = [rbp + disp]: a stack parameter, or a slot of the baseline frame
+  kMov,          // d = a
+  kConst,        // d = imm
+  kFConst,       // d = imm, float bits
+  kAlu,          // d = a op b                      sub: AluOp
+  kAluTrap,      // the same; traps on signed overflow
+  kAluOverflow,  // d = whether a op b overflows
+  kMulImm,       // d = a * imm                     a may be memory
+  kNeg,
+  kNot,
+  kShiftImm,  // d = a op imm                    sub: ShiftOp
+  kShiftVar,  // d = a op b
+  kLea,       // d = address
+  kBits,      // d = clz/ctz/popcnt a            sub: Opcode
+  kExtend,    // d = extended a                  sub: Extension
+  kLoad,      // d = memory                      sub: Extension; width: of the access
+  kFLoad,
+  kStore,  // memory = a, or imm              width: of the access
+  kFStore,
+  kAluStore,  // memory = memory op a, or imm    sub: AluOp
+  kDiv,       // d = a div/rem b                 sub: Opcode
+  kMulHigh,   // d = the upper half of a * b     sub: Opcode
+  kFAlu,      // d = a op b                      sub: Opcode
+  kFUnary,    // d = op a                        sub: Opcode
+  kFSign,     // abs, neg, copysign              sub: Opcode
+  kConvert,   // d = op a                        sub: Opcode, types: from, to
+  kSet,       // d = condition                   test fields
+  kSelect,    // d = condition ? x : y           test fields
+  kTrapIf,    // test fields, trap                     d = what overflows, if anything needs it
+  kBranch,    // test fields; edges: taken, not taken
+  kJump,
+  kSwitch,  // on a
+  kReturn,
+  kTrap,
+  kCall,
+  kCallIndirect,
+  kCallHost,
+  kLeave,     // leaves by its exit                  sub: Leaving
+  kLoadSlab,  // d = the slab of the calling thread
+  kBulk,      // rep stos or movs: rdi, rsi or rax, rcx  sub: Opcode
+  kObserve,  // slab a, 64-bit value b: sub: ProbeKind; imm: place; disp: shape or tag; loc   as kCount
+  kCount,  // increment of the word imm of slab a      destroys the flags, r11
+};
+
+// What sets the flags of kSet, kSelect, kTrapIf and kBranch; kAdd to kMul compute in r11. kCountDown
+// adds imm to the fuel in memory.
+enum class Test : uint8_t { kCmp, kTest, kUcomis, kCountDown, kAdd, kSub, kMul };
+
+// Where the second source is; `a` is the first. kM..: the first source is memory.
+enum class Form : uint8_t { kRR, kRI, kRM, kMR, kMI, kM, kRC };  // kRC: a constant of the pool, imm
+
+}  // namespace uptier::jit::machine
+
+namespace uptier::jit::x64 {
+
+using namespace machine;  // NOLINT: the vocabulary of every file here
+
+enum class AluOp : uint8_t { kAdd, kOr, kAnd, kSub, kXor, kMul };
+enum class ShiftOp : uint8_t { kShl, kShr, kSar, kRol, kRor };
+enum class Extension : uint8_t { kNone, kZero8, kZero16, kZero32, kSign8, kSign16, kSign32 };
+
+// How a kLeave comes to leave.
+enum class Leaving : uint8_t {
+  kAlways,  // the code has come to its end
+  kAsked,   // asks the runtime each time, and may come back
+  kPolled,  // asks when the code's poll word is not 0, and may come back
+};
+
+}  // namespace uptier::jit::x64

@@ -1,0 +1,98 @@
+// `uptier run --events`: what the runtime does, as the stream `uptier`.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "tests/support/program_runs.h"
+#include "tests/support/tool_dir.h"
+
+namespace uptier::test::runtime_stream_test {
+namespace {
+
+using RuntimeStreamTest = ToolDir;
+using nlohmann::json;
+
+// The first word or words of a task's name: what was done.
+std::string verb_of(const std::string& name) {
+  for (const char* verb :
+       {"first call", "OSR in", "OSR out", "compile failed", "compile refused"}) {
+    if (name.starts_with(verb)) return verb;
+  }
+  return name.substr(0, name.find(' '));
+}
+
+TEST_F(RuntimeStreamTest, tasks_have_times_threads_and_the_ids_of_method_and_version) {
+  const RunResult r = in_dir(UPTIER_TOOL " run --events e.jsonl " + wasm_path("mix"));
+  EXPECT_EQ(r.out, expected_output("mix"));
+  EXPECT_EQ(r.err, "");
+  std::ifstream in(path("e.jsonl"));
+  std::map<std::string, int> tasks;
+  std::map<uint64_t, json> open;
+  std::map<uint64_t, std::set<std::string>> lives;  // by version
+  std::set<uint64_t> threads;
+  uint64_t nodes = 0, graphs = 0, longest = 0;
+  for (std::string line; std::getline(in, line);) {
+    const json j = json::parse(line);
+    if (j["stream"] != "uptier") continue;
+    graphs += j["kind"] == "graph";
+    nodes += j["kind"] == "node";
+    if (j["kind"] != "task") continue;
+    if (j["phase"] == "begin") {
+      const json m = j["metadata"];
+      const std::string verb = verb_of(j["event"]["name"]);
+      ++tasks[verb];
+      if (m.contains("version")) lives[m["version"]].insert(verb);
+      if (verb != "pause") { EXPECT_GT(m["sequence"], 0u) << line; }
+      threads.insert(j["thread"].get<uint64_t>());
+      open[j["instance"]] = j;
+      continue;
+    }
+    const json begun = open[j["instance"]];
+    open.erase(j["instance"].get<uint64_t>());
+    EXPECT_EQ(begun["event"]["id"], j["event"]["id"]);
+    EXPECT_EQ(begun["thread"], j["thread"]);
+    const uint64_t ns = j["ns"].get<uint64_t>() - begun["ns"].get<uint64_t>();
+    const bool compiles = verb_of(j["event"]["name"]) == "compile";
+    if (!compiles) continue;
+    EXPECT_GT(ns, 0u) << line;
+    longest = std::max(longest, ns);
+  }
+  EXPECT_EQ(graphs, 1u);
+  for (const char* verb : {"describe", "compile", "install", "first call", "flush", "decide"}) {
+    EXPECT_GT(tasks[verb], 0) << verb;
+  }
+  EXPECT_EQ(tasks["compile"], static_cast<int>(nodes));
+  EXPECT_GE(threads.size(), 2u) << "the worker's, and the guest's";
+  EXPECT_GT(longest, 1000u);
+  EXPECT_LT(longest, 60'000'000'000u);
+  for (const auto& [version, verbs] : lives) {
+    EXPECT_EQ(verbs.count("compile"), 1u) << version;
+    EXPECT_EQ(verbs.count("install"), 1u) << version;
+  }
+  EXPECT_LE(open.size(), 1u) << "but for the worker's last pause all tasks end";
+}
+
+TEST_F(RuntimeStreamTest, perfetto_has_slices_with_the_same_ids) {
+  const RunResult r = in_dir(UPTIER_TOOL " run --events e.json " + wasm_path("mix"));
+  EXPECT_EQ(r.out, expected_output("mix"));
+  const json j = json::parse(slurp(path("e.json")));
+  uint64_t slices = 0;
+  for (const json& e : j["traceEvents"]) {
+    const bool compiles = e["cat"] == "uptier" && e["ph"] == "X" &&
+                          e["name"].get<std::string>().starts_with("compile ");
+    if (!compiles) continue;
+    ++slices;
+    EXPECT_GT(e["dur"].get<double>(), 0);
+    EXPECT_TRUE(e["args"]["metadata"].contains("version")) << e;
+    EXPECT_TRUE(e["args"]["metadata"].contains("tier")) << e;
+  }
+  EXPECT_GT(slices, 0u);
+}
+
+}  // namespace
+}  // namespace uptier::test::runtime_stream_test

@@ -1,0 +1,49 @@
+// CompileEnv: what compilations work with. All of it outlives them.
+#pragma once
+
+#include "uptier/options.h"
+#include "uptier/policy.h"
+
+namespace uptier::jit {
+class CodeSpace;
+class PollWords;
+class Routines;
+class StubTable;
+struct Helpers;
+}  // namespace uptier::jit
+
+namespace uptier::tiering {
+
+class Events;
+class KeptBodies;
+class MethodTable;
+class Observer;
+class Places;
+class SavedProfile;
+class Stress;
+class WaitedMutex;
+struct ProbeChoice;
+
+struct CompileEnv {
+  const Options& options;
+  const Options& live;          // the options as they are by now, and
+  const PolicyOptions& policy;  // what follows from them: read with the state mutex
+  const ProbeChoice& probe_choice;
+  bool samples_calls;        // some calls are sampled
+  bool always_instrumented;  // all are
+  Stress& stress;
+  WaitedMutex& state_mutex;
+  const MethodTable& methods;
+  const Places& places;
+  Observer& observer;
+  SavedProfile& saved;
+  KeptBodies& bodies;
+  Events& events;
+  jit::CodeSpace& space;
+  jit::StubTable& stubs;
+  jit::PollWords& poll_words;
+  const jit::Routines& routines;
+  const jit::Helpers& helpers;
+};
+
+}  // namespace uptier::tiering

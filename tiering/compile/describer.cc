@@ -1,0 +1,260 @@
+#include "tiering/compile/describer.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "jit/analysis/deopt_targets.h"
+#include "jit/analysis/param_uses.h"
+#include "jit/frontend/add_fuel.h"
+#include "jit/frontend/branch_probes.h"
+#include "jit/frontend/builder_access.h"
+#include "jit/frontend/select_probes.h"
+#include "tiering/base/clock.h"
+#include "tiering/base/stress.h"
+#include "tiering/base/waited_mutex.h"
+#include "tiering/compile/kept_bodies.h"
+#include "tiering/model/event_of.h"
+#include "tiering/model/method_table.h"
+#include "tiering/observe/observer.h"
+#include "tiering/observe/timed_loops.h"
+#include "tiering/saved/saved_profile.h"
+
+namespace uptier::tiering {
+namespace {
+
+bool is_real(Opcode op) { return op != Opcode::kProbe && op != Opcode::kLoopHeader; }
+
+// Where threads share the slab, makes the memory for it, to be on a cache line of its own.
+void make_slab(MethodShape& shape, const ProbeSet& probes) {
+  bool shares = probes.shared() && probes.slab_words() != 0;
+  assert(shape.shared_slab.empty() && shape.shared == nullptr);  // its place never changes
+  if (shares) shape.shared_slab.resize(probes.slab_words() + 8);
+}
+
+// The slab has been made.
+void learn_slab(Method& m, MethodShape& shape) {
+  uint32_t words = m.probes->slab_words();
+  if (m.probes->shared() && words != 0) {
+    auto start = reinterpret_cast<uintptr_t>(shape.shared_slab.data());
+    shape.shared = reinterpret_cast<uint64_t*>((start + 63) & ~uintptr_t{63});
+    assert(shape.shared + words <= shape.shared_slab.data() + shape.shared_slab.size());
+  }
+  m.slab_words.store(words, std::memory_order_release);
+}
+
+// What never changes.
+std::unique_ptr<MethodShape> shape_of(const jit::Function& f, const void* alias_scope) {
+  auto shape = std::make_unique<MethodShape>(f.loop_count);
+  shape->block_weights.reserve(f.layout.size());
+  for (Block b : f.layout) {
+    uint32_t weight = 0;
+    for (jit::InstId i : f.block(b).insts) weight += is_real(f.inst(i).op);
+    shape->block_weights.push_back(weight);
+    shape->instructions += weight;
+  }
+  assert(shape->block_weights.size() == f.layout.size());
+  shape->cfg_hash = f.cfg_hash;
+  shape->alias_scope = alias_scope;
+  return shape;
+}
+
+// What is to be observed: takes time to find out, and needs no lock.
+struct Observation {
+  ProbeSet probes;
+  std::vector<TimedLoop> timed_loops;
+  MethodExits exits;
+  ValueVersions values;  // its sites
+};
+
+Observation observation_of(const Method& m, const jit::Function& f, const jit::LoopForest& forest,
+                           ProbeChoice choice, const PolicyOptions& policy) {
+  if (!choice.timed.all) choice.sites.loops.timed = choice.timed.of(m.info.key.function_index);
+  Observation o{ProbeSet(f, choice), {}, MethodExits(f, forest, policy), {}};
+  o.timed_loops = timed_loops(f, o.probes.plan());
+  o.values.sites = jit::param_sites(f);
+  for (jit::InstId id : jit::value_probes(f)) {
+    const jit::Inst& i = f.inst(id);
+    bool range = jit::probe_kind(i) == ProbeKind::kRange;
+    o.values.body_sites.push_back(
+        {i.aux, range ? SlotKind::kRange : SlotKind::kValue, is_wide(f.type_of(f.args(i)[0]))});
+  }
+  return o;
+}
+
+// The caller holds the state mutex.
+void learn_observation(Method& m, Observation o) {
+  assert(m.has_shape() && m.probes.made() == nullptr);  // planned once
+  MethodShape& shape = *m.shape.made();
+  make_slab(shape, o.probes);
+  shape.exits = std::move(o.exits);
+  bool guesses = !o.values.sites.empty() || !o.values.body_sites.empty();
+  if (guesses) m.value_versions.put(std::move(o.values));
+  shape.timed_loops = std::move(o.timed_loops);
+  m.probes.put(std::move(o.probes));
+  learn_slab(m, shape);
+}
+
+bool branches(const jit::Function& f) {
+  return std::ranges::any_of(f.layout, [&](Block b) { return f.terminator(b).edge_count > 1; });
+}
+
+}  // namespace
+
+bool Describer::copies_first(const Method& m) const {
+  if (m.info.own_code && m.info.own_schema.slots.empty()) return false;
+  return env_.samples_calls && (env_.always_instrumented || env_.options.gap == GapMode::kExact ||
+                                env_.options.workers == 0 || env_.stress.active(StressKind::kCopy));
+}
+
+Result<jit::Function> Describer::describe(Method& m, Observed observed) {
+  if (m.shape->described == nullptr) return describe_anew(m, observed);
+  std::unique_ptr<jit::Function> f = std::move(m.shape.made()->described);
+  return std::move(*f);
+}
+
+Status Describer::describe_ahead(Method& m) {
+  if (m.has_shape()) return {};
+  Result<jit::Function> f = describe_anew(m, Observed::kYes);
+  if (!f) return f.error();
+  assert(m.has_shape());
+  m.shape.made()->described = std::make_unique<jit::Function>(std::move(*f));
+  return {};
+}
+
+// A body of which SSA form would take too much is asked for once more, and plainly from then on.
+Result<jit::Function> Describer::ask_host(Method& m) {
+  if (!m.plainly) {
+    FunctionBuilder b = spare_build_.begin(m.info.signature, m.info.name);
+    Status s = m.host.build(m.id, b);
+    Result<jit::Function> built = s ? BuilderAccess::finish_verified(b) : s.error();
+    m.plainly = BuilderAccess::too_much(b);
+    spare_build_.keep(b);
+    if (!m.plainly) return built;
+  }
+  FunctionBuilder b = BuilderAccess::begin_plain(m.info.signature, m.info.name);
+  if (Status s = m.host.build(m.id, b); !s) return s.error();
+  return BuilderAccess::finish_verified(b);
+}
+
+Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
+  m.prepared.store(true, std::memory_order_relaxed);
+  const uint64_t start = env_.events.wanted(EventKind::kDescribed) ? now_ns() : 0;
+  Result<jit::Function> built = ask_host(m);
+  if (!built) return built.error();
+  jit::Function f = std::move(*built);
+  if (Status s = check_callees(m, f); !s) return s.error();
+  if (m.has_shape() && m.shape->cfg_hash != f.cfg_hash) return refuse_unlike(m);
+  bool first = !m.has_shape();
+  if (first) {
+    std::unique_ptr<MethodShape> shape = shape_of(f, m.host.alias_scope());
+    std::lock_guard lock(env_.state_mutex);
+    m.slab_words.store(Method::kNotPlanned, std::memory_order_release);
+    assert(!m.has_shape());  // it is never taken away
+    m.shape.put(std::move(shape));
+    env_.observer.directory.keys().learn(m);
+  }
+  if (env_.options.fuel != 0) jit::add_fuel(f);
+  place_probes(m, f, observed);
+  if (first) {
+    std::lock_guard lock(env_.state_mutex);
+    env_.bodies.keep_locked(m, f);
+  }
+  Event described = event_of(EventKind::kDescribed, m);
+  if (start != 0) described.duration_ns = now_ns() - start;
+  env_.events.emit(described);
+  return f;
+}
+
+// What was counted, and frames that go from code to code, are of the body that was described first.
+Error Describer::refuse_unlike(Method& m) {
+  uint32_t times = m.unlike.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (times == Method::kMostUnlike) unstable_bodies_.fetch_add(1, std::memory_order_relaxed);
+  std::string text = m.info.name + ": the host described the method differently this time";
+  if (m.is_unstable())
+    text += ", as " + std::to_string(times - 1) + " times before: the runtime stops compiling it";
+  return {ErrorCode::kInvalidInput, text};
+}
+
+// Places what the library observes by itself, and plans it, unless that can wait: until code that
+// counts is to be made, or that uses what was counted. From then on each description has the same
+// probes. Copies made before and after have frames alike all the same: a probe of a parameter comes
+// before each of its uses, one of a branch in front of it, and of selections there are probes from the
+// beginning.
+void Describer::place_probes(Method& m, jit::Function& f, Observed observed) {
+  bool planned = m.probes.made() != nullptr;
+  bool plans = !planned && (observed == Observed::kYes || plans_at_once(m, f));
+  bool selects = jit::selects_in_loops(f);
+  if (!planned && !plans && !selects) return;
+  // Of the blocks alone, so what is placed in them does not change it.
+  jit::LoopForest forest = jit::find_loop_forest(f);
+  if ((planned || plans) && env_.options.value_versions) jit::place_param_probes(f, forest);
+  if (selects) jit::place_select_probes(f, forest);
+  if (planned || plans) jit::place_branch_probes(f, forest);
+  if (plans) plan_probes(m, f, forest);
+}
+
+Status Describer::check_callees(const Method& m, const jit::Function& f) const {
+  for (const jit::Callee& c : f.callees) {
+    if (!env_.methods.has_had(c.method)) {
+      return Error{ErrorCode::kInvalidInput,
+                   m.info.name + ": calls a method that is not registered"};
+    }
+    if (!env_.methods.serves(c.method)) continue;  // a call that is not to be made any more
+    const MethodInfo& callee = env_.methods.at(c.method.index()).info;
+    if (f.signatures[c.signature.index()] != callee.signature) {
+      return Error{ErrorCode::kInvalidInput,
+                   m.info.name + ": calls " + callee.name + " by another signature than it has"};
+    }
+  }
+  return {};
+}
+
+// Returns whether what is to be observed cannot wait for code that counts: where that is made with the
+// plain copy; where guards of plain code count; where calls alone tell all that there is to count,
+// and where traces tell of all calls; where threads count in one slab; and where earlier processes
+// have seen something.
+bool Describer::plans_at_once(Method& m, const jit::Function& f) {
+  bool waits = !copies_first(m) && m.info.host_resume == nullptr && branches(f) &&
+               env_.probe_choice.flow.counters == CounterMode::kPerThread &&
+               !env_.probe_choice.sites.loops.loops;
+  if (!waits) return true;
+  std::lock_guard lock(env_.state_mutex);
+  return env_.observer.trace.on() || env_.saved.knows(m);
+}
+
+void Describer::plan_probes(Method& m, const jit::Function& f, const jit::LoopForest& forest) {
+  PolicyOptions policy;
+  {
+    std::lock_guard lock(env_.state_mutex);
+    policy = env_.policy;
+  }
+  Observation o = observation_of(m, f, forest, env_.probe_choice, policy);
+  std::lock_guard lock(env_.state_mutex);
+  learn_observation(m, std::move(o));
+  m.shape.made()->exits.limits_changed(env_.policy);  // since it was copied
+  env_.saved.learn_calls(m, f);
+  env_.saved.adopt(m);
+  if (m.body == nullptr) return;
+  // Who inlines it looks for what these probes have seen.
+  env_.bodies.forget_locked(m);
+  env_.bodies.keep_locked(m, f);
+}
+
+// The same of a method that the host compiles by itself: its blocks are taken to be alike.
+void Describer::learn_own(Method& m) {
+  assert(m.info.own_code && !m.has_shape());
+  m.probes.put(ProbeSet(m.info.own_schema));
+  auto shape = std::make_unique<MethodShape>();
+  shape->cfg_hash = m.info.own_schema.cfg_hash;
+  shape->instructions = std::max(m.info.own_size, 1u);
+  uint32_t words = m.probes->schema().words();
+  shape->block_weights.assign(words, std::max(shape->instructions / std::max(words, 1u), 1u));
+  make_slab(*shape, *m.probes);
+  learn_slab(m, *shape);
+  m.shape.put(std::move(shape));
+  env_.observer.directory.keys().learn(m);
+  env_.saved.adopt(m);
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,59 @@
+// event_of: what a record says of a method or a version.
+#pragma once
+
+#include <string_view>
+
+#include "tiering/events/events.h"
+#include "tiering/model/method.h"
+
+namespace uptier::tiering {
+
+// `text` is copied when the record is emitted.
+inline Event event_of(EventKind kind, const Method& m, std::string_view text = {},
+                      uint64_t count = 0) {
+  Event e;
+  e.kind = kind;
+  e.method = m.id;
+  e.text = text;
+  e.count = count;
+  return e;
+}
+
+// `at_ns`: when it happened; 0: now.
+inline Event event_of(EventKind kind, const Version& v, uint64_t at_ns = 0) {
+  Event e;
+  e.kind = kind;
+  e.tier = v.tier;
+  e.copy = v.copy;
+  e.loop = v.osr_loop;
+  e.method = v.method;
+  e.at_ns = at_ns;
+  e.version = v.serial;
+  e.bytes = v.code_bytes;
+  if (kind != EventKind::kCompiled && kind != EventKind::kInstalled) return e;
+  e.duration_ns = v.compile_ns;
+  e.count = v.inlined;
+  return e;
+}
+
+// A frame went on in a version, at its loop. `from`: the serial number of the version that it left, 0
+// where that is not known.
+inline Event entered_event(const Version& v, uint64_t from) {
+  Event e = event_of(EventKind::kEntered, v);
+  e.other_version = from;
+  return e;
+}
+
+// A frame left code of a version. `why` is static; `exit`: the exit's number in the method.
+inline Event left_event(const jit::Code& from, const char* why, uint32_t exit) {
+  Event e;
+  e.kind = EventKind::kLeft;
+  e.tier = Tier::kOptimized;
+  e.method = from.method();
+  e.version = from.serial();
+  e.text = why;
+  e.count = exit;
+  return e;
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,47 @@
+// DecisionLog: numbers and emits decisions, and keeps the last ones in their order, with when each was
+// made. What it keeps are the kDecided records that it hears.
+//
+//   Thread: the caller holds the runtime's state mutex.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "tiering/events/events.h"
+#include "tiering/model/method.h"
+#include "uptier/report.h"
+
+namespace uptier::tiering {
+
+// Times, by now_ns(), are apart from the records, because no decision depends on them.
+class DecisionLog final : public EventListener {
+ public:
+  // Keeps the last `kept` records. `events` outlives this.
+  DecisionLog(Events& events, uint64_t kept) : events_(events), kept_(kept) {
+    events.listen(*this, kinds_of(EventKind::kDecided));
+  }
+
+  // Numbers a record and emits it.
+  void push_back(DecisionRecord r);
+  // Takes a record that was emitted; the oldest goes where there are too many. One that memory is
+  // refused for is forgotten at once.
+  void hear(const Event& e) noexcept override;
+  // Logs what was decided about a method elsewhere, or (without inputs) noticed.
+  void log(const Method& m, std::string action, std::string reason, std::string inputs = {});
+  // Logs what concerns no method.
+  void log_event(std::string action, std::string what);
+
+  void keep(uint64_t kept);
+  uint64_t forgotten() const { return made_ - records_.size(); }
+  const std::deque<DecisionRecord>& records() const { return records_; }
+  const std::deque<uint64_t>& times() const { return times_; }
+
+ private:
+  Events& events_;
+  uint64_t kept_, made_ = 0;
+  std::deque<DecisionRecord> records_;
+  std::deque<uint64_t> times_;
+};
+
+}  // namespace uptier::tiering

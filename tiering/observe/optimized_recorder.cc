@@ -1,0 +1,65 @@
+#include "tiering/observe/optimized_recorder.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+#include "profile/data/estimate.h"
+#include "tiering/observe/forgotten_targets.h"
+#include "tiering/observe/indirect_targets.h"
+
+namespace uptier::tiering {
+
+// What a sample stands for, of calls; what drift is told by knows one rate, that of the note. Windows
+// of optimized code and those of baseline code divide the thread's calls between them.
+uint64_t OptimizedRecorder::weight_of(Method& m, uint32_t thread, const sampler::Note& note,
+                                      uint64_t samples) {
+  assert(samples != 0);
+  double opportunities =
+      static_cast<double>(note.calls) +
+      static_cast<double>(note.iterations) / static_cast<double>(slot_of(m, live_));
+  profile::Coverage& coverage = m.flushed.own().streams[thread].coverage;
+  double since = (opportunities - coverage.opportunities) / static_cast<double>(samples);
+  coverage.opportunities = opportunities;
+  return static_cast<uint64_t>(std::clamp(std::round(since), 1.0, 0x1p62));
+}
+
+sampler::Window OptimizedRecorder::take(Method& m, uint32_t thread, const sampler::Note& note,
+                                        std::span<const uint64_t> counts, bool rounds) {
+  assert(thread != 0 && thread < kEndedStream);
+  Stream& s = m.flushed.own().streams[thread | kOptimizedStream];
+  const Schema& schema = m.probes->schema();
+  sampler::Window w;
+  w.samples = note.sampled_calls - std::min(s.sampled_calls, note.sampled_calls);
+  if (w.samples == 0) return w;
+  s.sampled_calls = note.sampled_calls;
+  // Nobody counts the rounds of plain code: one that was seen stands for itself.
+  uint64_t weight = rounds ? 1 : weight_of(m, thread, note, w.samples);
+  w.weight = rounds ? 1 : sampler::weight_of({note.rate}, ladder_);
+  s.interval = weight;
+  if (m.probes->counts_by_calls()) {
+    // Each call is known already, and counted: only what is inlined is news.
+    w.counts = {w.samples};
+    return w;
+  }
+  keep_forgotten(m, thread | kOptimizedStream, counts);
+  profile::Observed now = m.probes->read_optimized(counts, directory_.method_at(),
+                                                   forgotten_in(m, thread | kOptimizedStream));
+  w.counts.assign(now.counts.begin(),
+                  now.counts.begin() + static_cast<ptrdiff_t>(m.shape->block_weights.size()));
+  for (size_t i = 0; i < w.counts.size() && !s.seen.counts.empty(); ++i) {
+    w.counts[i] -= std::min(w.counts[i], s.seen.counts[i]);
+  }
+  assert(w.counts.size() == m.shape->block_weights.size());
+  add_target_counts(m, s.seen, now, w.counts);
+  profile::advance(s.seen, schema, std::move(now), weight);
+  s.coverage.end_window(note.sampled_calls, weight);
+  s.flushes++;
+  if (trace_.on()) trace_.flush(m, thread | kOptimizedStream, note, weight);
+  if (note.ages != 0)
+    age_optimized_stream(m, thread | kOptimizedStream, counts, directory_.method_at());
+  return w;
+}
+
+}  // namespace uptier::tiering

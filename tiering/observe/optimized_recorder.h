@@ -1,0 +1,41 @@
+// OptimizedRecorder: takes what threads have flushed of instrumented copies of optimized code: for each
+// thread a stream beside its other one (kOptimizedStream).
+//
+//   Thread: the caller holds the runtime's state mutex.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "sampler/convergence.h"
+#include "sampler/schedule.h"
+#include "sampler/snapshot_ring.h"
+#include "tiering/model/method.h"
+#include "tiering/observe/method_directory.h"
+#include "tiering/observe/trace_emitter.h"
+#include "uptier/options.h"
+
+namespace uptier::tiering {
+
+class OptimizedRecorder {
+ public:
+  // All outlive this. `live`: the options as they are by now.
+  OptimizedRecorder(const Options& live, const sampler::Ladder& ladder,
+                    const MethodDirectory& directory, TraceEmitter& trace)
+      : live_(live), ladder_(ladder), directory_(directory), trace_(trace) {}
+
+  // Stores a snapshot and emits its events. Returns the executions since the one before, as a window.
+  // `rounds`: of a copy whose samples are rounds of a loop.
+  sampler::Window take(Method& m, uint32_t thread, const sampler::Note& note,
+                       std::span<const uint64_t> counts, bool rounds);
+
+ private:
+  uint64_t weight_of(Method& m, uint32_t thread, const sampler::Note& note, uint64_t samples);
+
+  const Options& live_;
+  const sampler::Ladder& ladder_;
+  const MethodDirectory& directory_;
+  TraceEmitter& trace_;
+};
+
+}  // namespace uptier::tiering

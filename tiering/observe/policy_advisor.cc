@@ -1,0 +1,173 @@
+#include "tiering/observe/policy_advisor.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "tiering/observe/stream_sums.h"
+#include "tiering/policy/replay.h"
+
+namespace uptier::tiering {
+namespace {
+
+// A thread that has run so many times what its first flush waits for has samples.
+constexpr uint64_t kManyFlushes = 8;
+
+}  // namespace
+
+PolicyAdvisor::PolicyAdvisor(const Options& options, const Options& live,
+                             const PolicyOptions& policy, Policy* hosts_policy,
+                             const Estimates& estimates, DecisionLog& decisions)
+    : options_(options),
+      live_(live),
+      policy_(policy),
+      hosts_policy_(hosts_policy),
+      opt_range_(*OptRange::parse(options.opt_range)),
+      estimates_(estimates),
+      decisions_(decisions) {}
+
+// Threads that are gone before their first flush take no samples, however many come: waiting for
+// some does not help.
+bool PolicyAdvisor::never_sampled(const Method& m, const sampler::Note& note) const {
+  if (note.kind != sampler::NoteKind::kFlushFinal) return false;
+  Totals t = totals(m);
+  return t.calls >= kManyFlushes * live_.flush_first ||
+         t.iterations >= kManyFlushes * live_.loop_flush_first;
+}
+
+MethodSnapshot PolicyAdvisor::snapshot(const Method& m, const sampler::Note& note) const {
+  MethodSnapshot s;
+  const Version* best = m.optimized.load(std::memory_order_relaxed);
+  const Version* plain = m.plain.load(std::memory_order_relaxed);
+  bool in_host = plain == nullptr && m.info.host_entry != nullptr;
+  s.tier = best != nullptr ? Tier::kOptimized : in_host ? Tier::kHost : Tier::kBaseline;
+  s.optimized_requested = m.optimized_requested;
+  s.can_instrument = options_.tier == TierMode::kAuto && !never_sampled(m, note);
+  s.failed = m.optimize_failed;
+  s.guard_banned = m.guard_banned;
+  s.excluded = !opt_range_.contains(method_hash(m.info));
+  s.instructions = m.shape->instructions;
+  s.loops = m.shape->loop_count;
+  s.optimized_versions = m.optimizing->versions;
+  const Optimizing& o = *m.optimizing;
+  s.drift = o.windows.drift;
+  s.drift_samples = o.windows.samples;
+  s.drift_versions = m.optimizing->drift_versions;
+  s.phase_drift = m.flushed->adaptation.drift;
+  s.phase_drifts = m.flushed->convergence.drifts();
+  s.slower_calls = m.optimizing->slower_calls;
+  if (note.loop < m.shape->loop_count) {
+    s.at_loop = LoopId(note.loop);
+    s.osr_requested = m.shape->osr_requested[note.loop];
+    const auto& entries = in_host ? m.shape->osr_from_host : m.shape->osr;
+    s.osr_ready = entries[note.loop].load(std::memory_order_relaxed) != nullptr;
+  }
+  Totals t = totals(m);
+  s.calls = t.calls;
+  s.version_calls = s.calls - std::min(s.calls, o.calls_before);
+  s.samples = samples_in(t, m);
+  s.iterations = t.iterations;
+  // Estimates stand for all that ran, so nothing is left to scale.
+  s.sampled_share = 1;
+  for (const auto& [thread, stream] : m.flushed->streams) {
+    size_t blocks = std::min(m.shape->block_weights.size(), stream.seen.estimates.size());
+    double work = 0;
+    for (size_t i = 0; i < blocks; ++i) {
+      work += static_cast<double>(stream.seen.estimates[i]) * m.shape->block_weights[i];
+    }
+    s.sampled_work +=
+        static_cast<uint64_t>(std::min(work * estimates_.stretch_of(m, stream), 0x1p62));
+  }
+  if (m.saved != nullptr) {
+    const MethodProfile& p = m.saved->profile;
+    double work = 0;
+    for (const Slot& slot : p.schema.slots) {
+      if (slot.kind != SlotKind::kBlock || slot.site > m.shape->block_weights.size()) continue;
+      work += static_cast<double>(p.estimates[slot.word]) * m.shape->block_weights[slot.site - 1];
+    }
+    s.saved_work = static_cast<uint64_t>(std::min(work / m.saved->runs, 0x1p62));
+    uint64_t calls = m.probes->counts_by_calls() ? p.calls : p.sampled_calls;
+    s.saved_samples = calls + std::min(p.bursts, UINT64_MAX - calls);
+  }
+  return s;
+}
+
+MethodSnapshot PolicyAdvisor::snapshot_of(const Method& m) const {
+  sampler::Note none;
+  none.loop = UINT32_MAX;
+  return snapshot(m, none);
+}
+
+Decision PolicyAdvisor::ask_saved(Method& m, const SystemSnapshot& system) {
+  sampler::Note none;
+  none.loop = UINT32_MAX;
+  none.kind = sampler::NoteKind::kFlushFinal;  // that nothing follows is not worth a record
+  MethodSnapshot s = snapshot(m, none);
+  s.tier = Tier::kBaseline;  // where it begins otherwise, whatever interpreter the host has
+  return answer(m, none, s, system);
+}
+
+Decision PolicyAdvisor::ask(Method& m, const sampler::Note& note, const SystemSnapshot& system) {
+  MethodSnapshot s = snapshot(m, note);
+  // A thread that goes flushes what it has: no reason to compile what an interpreter ran once.
+  bool early = note.kind == sampler::NoteKind::kFlushFinal && s.tier == Tier::kHost &&
+               s.calls < live_.flush_first && s.iterations < live_.loop_flush_first;
+  if (early) return Decision();
+  bool window = note.kind == sampler::NoteKind::kOptimized;
+  bool* told = window ? &m.optimizing.own().windows.told : nullptr;
+  return answer(m, note, s, system, told);
+}
+
+// One call, which runs: what (2) of policy.h is to go by is its time, not what was counted of it.
+Decision PolicyAdvisor::ask_loop(Method& m, LoopId loop, CopyWindows& windows, double ns,
+                                 const SystemSnapshot& system) {
+  sampler::Note note;
+  note.loop = UINT32_MAX;
+  note.kind = sampler::NoteKind::kFrame;
+  MethodSnapshot s = snapshot(m, note);
+  assert(loop.index() < m.shape->loop_count);
+  s.tier = Tier::kOptimized;
+  s.optimized_requested = m.shape->osr_requested[loop.index()];
+  s.optimized_versions = m.shape->osr_versions[loop.index()];
+  s.slower_calls = 0;
+  s.drift = windows.drift;
+  s.drift_samples = windows.samples;
+  s.calls = s.version_calls = s.samples = 1;
+  s.sampled_share = 1;
+  s.saved_work = 0;
+  double speedup = system.speedup > 0 ? system.speedup : policy_.speedup;
+  double baseline_ns = system.baseline_ns > 0 ? system.baseline_ns : policy_.baseline_ns;
+  assert(baseline_ns >= 0 && ns >= 0);
+  s.sampled_work = static_cast<uint64_t>(std::min(ns * speedup / baseline_ns, 0x1p62));
+  return answer(m, note, s, system, &windows.told);
+}
+
+// `told`: whether it was said before that nothing follows from what a window says; null for other
+// questions.
+Decision PolicyAdvisor::answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
+                               const SystemSnapshot& system, bool* told) {
+  Decision d = hosts_policy_ == nullptr ? decide(s, system, policy_)
+                                        : follow(*hosts_policy_, s, system, policy_);
+  assert(s.sampled_share > 0 && s.sampled_share <= 1);
+  m.flushed.own().adaptation.drift = 0;
+  // Threads may come and go for ever: that nothing follows from it is not worth a record.
+  bool goes = note.kind == sampler::NoteKind::kFlushFinal;
+  if (goes && s.phase_drift == 0 && d.action == Action::kKeep) return d;
+  // Nor is it at every window.
+  bool nothing = d.action == Action::kKeep && s.phase_drift == 0;
+  if (told != nullptr && nothing && std::exchange(*told, true)) return d;
+  DecisionRecord r;
+  r.method = m.id;
+  r.method_name = m.info.name;
+  r.action = logged_action(d);
+  r.inputs = inputs_text(s, system);
+  r.reason = d.reason;
+  r.calls = s.calls;
+  r.samples = s.samples;
+  r.loop_iterations = s.iterations;
+  r.priority = d.priority;
+  decisions_.push_back(std::move(r));
+  return d;
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,53 @@
+// PolicyAdvisor: asks the policy about methods, with their observed counts, and logs its answers.
+//
+//   streams, versions -> snapshot -> decide -> log
+//
+//   Thread: the caller holds the runtime's state mutex.
+#pragma once
+
+#include <cstdint>
+
+#include "sampler/snapshot_ring.h"
+#include "tiering/base/opt_range.h"
+#include "tiering/model/method.h"
+#include "tiering/observe/decision_log.h"
+#include "tiering/observe/estimates.h"
+#include "tiering/policy/policy.h"
+#include "uptier/options.h"
+
+namespace uptier::tiering {
+
+class PolicyAdvisor {
+ public:
+  // All outlive this; `hosts_policy` may be null. `live`: the options as they are by now, and `policy`
+  // follows from them.
+  PolicyAdvisor(const Options& options, const Options& live, const PolicyOptions& policy,
+                Policy* hosts_policy, const Estimates& estimates, DecisionLog& decisions);
+
+  // Asks about a method after a note, and logs the answer.
+  Decision ask(Method& m, const sampler::Note& note, const SystemSnapshot& system);
+  // Asks about the version that frames stay in at a loop: `windows` are of its copy, and it has run
+  // for `ns`, as far as is known.
+  Decision ask_loop(Method& m, LoopId loop, CopyWindows& windows, double ns,
+                    const SystemSnapshot& system);
+  // Asks about a method that has not been called yet, but has a saved profile.
+  Decision ask_saved(Method& m, const SystemSnapshot& system);
+  // Returns what the policy is asked with at an entry.
+  MethodSnapshot snapshot_of(const Method& m) const;
+
+ private:
+  Decision answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
+                  const SystemSnapshot& system, bool* told = nullptr);
+  MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const;
+  bool never_sampled(const Method& m, const sampler::Note& note) const;
+
+  const Options& options_;
+  const Options& live_;
+  const PolicyOptions& policy_;
+  Policy* const hosts_policy_;
+  const OptRange opt_range_;
+  const Estimates& estimates_;
+  DecisionLog& decisions_;
+};
+
+}  // namespace uptier::tiering

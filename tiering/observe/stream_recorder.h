@@ -1,0 +1,81 @@
+// StreamRecorder: takes what threads have flushed of baseline code.
+//
+//   note + counters -> stream of (method, thread) -> window -> convergence
+//
+// Counters are cumulative, so a stream keeps the last snapshot and nothing is ever added twice.
+//
+// Streams of threads that have gone become one, so that what a runtime keeps of a method does not grow
+// with every thread that ever ran it:
+//
+//   stream of a thread --its estimates raked to all that it ran--> kEndedStream
+//
+// The calls of threads that had no sample stay known (Stream::sampled), and are brought into the
+// estimates with the streams that are left. kEndedStream holds sums only: no words and no window belong
+// to it. In a trace each thread's stream stays one of its own, which its final flush has ended.
+//
+//   Thread: the caller holds the runtime's state mutex.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "sampler/convergence.h"
+#include "sampler/snapshot_ring.h"
+#include "tiering/events/events.h"
+#include "tiering/model/method.h"
+#include "tiering/observe/estimates.h"
+#include "tiering/observe/method_directory.h"
+#include "tiering/observe/stream_sums.h"
+#include "tiering/observe/trace_emitter.h"
+#include "uptier/options.h"
+#include "uptier/policy.h"
+
+namespace uptier::tiering {
+
+class StreamRecorder {
+ public:
+  // All outlive this. `live`: the options as they are by now, and `policy` follows from them.
+  StreamRecorder(const Options& options, const Options& live, const PolicyOptions& policy,
+                 const sampler::Ladder& ladder, const MethodDirectory& directory,
+                 const Estimates& estimates, TraceEmitter& trace, Events& events)
+      : options_(options),
+        live_(live),
+        policy_(policy),
+        ladder_(ladder),
+        directory_(directory),
+        estimates_(estimates),
+        trace_(trace),
+        events_(events) {}
+
+  // Stores a snapshot and emits its events. Returns what the window that it ends says of the method.
+  sampler::Verdict take(Method& m, uint32_t thread, const sampler::Note& note,
+                        std::span<const uint64_t> counts);
+  // Counts frames of a thread that a trap unwound.
+  void take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames);
+  // Takes the streams of a thread, which has flushed and will not again, into that of all that have
+  // gone.
+  void end(Method& m, uint32_t thread);
+
+  // Returns whether a note brings counts of its thread.
+  static bool is_flush(sampler::NoteKind k) noexcept;
+
+ private:
+  // Returns how many executions one that was counted in the window of a note stands for; ends the
+  // window of the stream's coverage.
+  uint64_t weight_of(const Method& m, const sampler::Note& note, const Totals& t,
+                     Stream& counted) const;
+  sampler::Verdict end_window(Method& m, uint32_t stream, uint64_t entries, uint64_t new_samples,
+                              uint64_t weight, uint64_t nominal);
+  void end_one(Method& m, uint32_t stream);
+
+  const Options& options_;
+  const Options& live_;
+  const PolicyOptions& policy_;
+  const sampler::Ladder& ladder_;
+  const MethodDirectory& directory_;
+  const Estimates& estimates_;
+  TraceEmitter& trace_;
+  Events& events_;
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,65 @@
+#include "tiering/runtime/baseline_frames.h"
+
+#include <cassert>
+
+#include "jit/code/leave.h"
+#include "tiering/model/thread.h"
+#include "tiering/runtime/engine.h"
+#include "tiering/runtime/guest_waits.h"
+#include "tiering/runtime/traps.h"
+
+namespace uptier::tiering {
+namespace {
+
+// Bytes of stack that write_frames() and its caller may take below the frames that are made.
+constexpr uint64_t kLeaveStack = 2048;
+
+}  // namespace
+
+jit::Leave BaselineFrames::leave_for_baseline(jit::LeaveState& s, const jit::Code& from,
+                                              const jit::ExitRow& row, uint32_t skipped) noexcept {
+  assert(skipped < row.frames && row.frames <= jit::kMostExitFrames);
+  const jit::Code* to[jit::kMostExitFrames] = {};
+  if (const Method* m = find_enterable(from, row, skipped, to)) {
+    raise_no_code(m->id);
+    return jit::Leave::kTrap;
+  }
+  jit::enter_baseline(s, from, row, to, skipped);
+  uint64_t lowest = s.rbp() - s.frame_bytes - s.buffer_bytes - kLeaveStack;
+  bool room = lowest >= sampler::current_context()->stack_limit && lowest < s.rbp();
+  return room ? jit::Leave::kEnter : leave_by_trap(TrapCode::kStackExhausted);
+}
+
+// Making code for one method may take away that of another, so all are looked at again until nothing had to
+// be made.
+const Method* BaselineFrames::find_enterable(const jit::Code& from, const jit::ExitRow& row,
+                                             uint32_t skipped, const jit::Code** to) noexcept {
+  std::span<const jit::ExitFrame> frames = exit_frames_of(from, row);
+  for (uint32_t n = skipped; n < frames.size();) {
+    Method& m = engine_.method(from.method_of(frames[n].body).index());
+    const Version* v = m.enterable.load(std::memory_order_acquire);
+    if (usable(v)) {
+      assert(v->enterable && v->code != nullptr);
+      to[n++] = v->code.get();
+      continue;
+    }
+    if (enterable_version(m) == nullptr) return &m;
+    n = skipped;
+  }
+  return nullptr;
+}
+
+const Version* BaselineFrames::enterable_version(Method& m) noexcept {
+  for (int tries = 0; tries < 100; ++tries) {
+    const Version* v = m.enterable.load(std::memory_order_acquire);
+    if (usable(v)) return v;
+    AttachedThread* t = engine_.here();
+    if (t != nullptr) t->enter_blocked(__builtin_frame_address(0));
+    bool made = guest_waits_.make_enterable(m);
+    if (t != nullptr) t->leave_blocked();
+    if (!made) return nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,231 @@
+// Engine: the state of one runtime, and the owners of its parts.
+//
+// Each part lies with an owner in a lower floor, whose header says by which law. The classes of
+// tiering/runtime/ are the verbs that go through several owners; each of them is given this struct.
+// It is made in one place (engine.cc), in the order in which the parts need each other.
+//
+// Three locks, taken in this order:
+//   CompileTurn    one method is described and compiled by one thread at a time
+//   state_mutex    streams, queue, versions, threads, code that waits to be freed, log
+//   CodeSpace's own
+// What runs below guest frames takes none of them (guest.h). The type of the state mutex is not
+// complete here, so a file can lock it only when it includes base/waited_mutex.h.
+//
+//   Thread: what is const, atomic, or says so: any. All else: with the state mutex.
+#pragma once
+
+#include <atomic>
+#include <cassert>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "jit/code/code_registry.h"
+#include "jit/code/faults.h"
+#include "jit/code/routines.h"
+#include "jit/compile/compile.h"
+#include "tiering/base/notices.h"
+#include "tiering/base/stress.h"
+#include "tiering/compile/compile_turns.h"
+#include "tiering/control/wanted_frames.h"
+#include "tiering/events/events.h"
+#include "tiering/events/loss_counts.h"
+#include "tiering/events/version_log.h"
+#include "tiering/model/places.h"
+#include "tiering/model/threads.h"
+#include "tiering/policy/policy.h"
+#include "uptier/runtime.h"
+
+namespace uptier::jit {
+class CodeSpace;
+class PollWords;
+class StubTable;
+}  // namespace uptier::jit
+
+namespace uptier::sampler {
+class FastSampling;
+}
+
+namespace uptier::tiering {
+
+class Attachments;
+class CopyControl;
+class Eviction;
+class FrequentExits;
+class GoneHosts;
+class InService;
+class KeptBodies;
+class KnownMethods;
+class Looks;
+class MachineRates;
+class MethodCompiler;
+class NewerCode;
+class Observer;
+class RateControl;
+class Reclaimer;
+class Relay;
+class Requests;
+class SavedProfile;
+class System;
+class Trials;
+class ValueGuards;
+class WaitedMutex;
+class WorkerThread;
+class WorkerWake;
+struct CodeEntries;
+struct Guest;
+
+struct Engine {
+  // `facade`: the runtime as its users see it; it owns this. `sink` and `policy` may be null.
+  Engine(Runtime& facade, const Options& options, const StressPlan& plan, TraceSink* sink,
+         Policy* policy);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Makes the code space with what lies in it, and the owners that need it. `entries`: what code
+  // calls. Errors: kResourceExhausted, kUnsupported (a processor that lacks what code needs).
+  Status start(const CodeEntries& entries);
+
+  // Returns the calling thread's record if it is attached to this runtime, else null. Thread: any.
+  AttachedThread* here() const noexcept {
+    sampler::ThreadContext* c = sampler::current_context();
+    return c->runtime == this ? static_cast<AttachedThread*>(c->owner) : nullptr;
+  }
+  // The method at a place that has had one, in service or not. Thread: any.
+  Method& method(uint32_t index) const {
+    assert(index < methods.size());
+    return methods.at(index);
+  }
+  // Whether the id is that of a method that was added and not removed. Reads no Method. Thread: any.
+  bool is_method(MethodId m) const { return methods.serves(m); }
+  // Returns a method, removed or not, or null when its place has gone to another. Thread: any.
+  Method* known(MethodId m) const { return methods.known(m); }
+  // Whether a method was removed. Takes the state mutex.
+  bool is_removed(const Method& m) const;
+  // Whether the calling thread is in somebody's `build`, which must not make the call named `call`: that
+  // might wait for its own caller. Says so in the log. Thread: any.
+  bool is_in_build(const char* call) const;
+
+  // Delivers events at the end of a scope where there is no worker that would. No lock is held then.
+  class Delivery {
+   public:
+    // In the child of a fork another thread's delivery may have been cut short: nothing is delivered.
+    explicit Delivery(Engine& e)
+        : events_(e.options.workers == 0 && !e.forked() ? &e.events : nullptr) {}
+    ~Delivery() {
+      if (events_ != nullptr) events_->deliver();
+    }
+    Delivery(const Delivery&) = delete;
+    Delivery& operator=(const Delivery&) = delete;
+
+   private:
+    Events* events_;
+  };
+  // Whether the calling thread is in a subscriber of events, which must not make the call named `call`.
+  // Says so in the log. Thread: any.
+  bool is_in_subscriber(const char* call) const;
+
+  // Whether this is the child of a process that has made the runtime; and what its calls say then.
+  bool forked() const noexcept;
+  static Error forked_error();
+
+  // Counts a flush that is lost because memory was refused. Thread: any.
+  void note_flush_lost() noexcept { flushes_lost.fetch_add(1, std::memory_order_relaxed); }
+  // Has each loop of optimized code that asks at all do so once. Thread: any, in signal handlers too.
+  void have_all_loops_ask() noexcept;
+
+  // ---- What users and options say ----------------------------------------------------------------
+
+  Runtime& facade;
+  const Options options;
+  const Log log;
+  Notices notices;
+  Options live;  // what set() has changed of them
+  std::atomic<PolicyMode> policy_mode;
+  const ProbeChoice probe_choice;
+  PolicyOptions policy;  // follows from `live`
+  Stress stress;
+  sampler::Schedule schedule;
+  sampler::Schedule counting;  // the same without sampled calls: optimized or always instrumented
+  // A sampler::Rate, of methods whose optimized code is observed. Release pairs with the acquire in
+  // OptimizedSamples: the rung is in the ladder.
+  std::atomic<uint64_t> optimized_rate;
+  const bool always_instrumented;  // every call is counted
+
+  // ---- Code (from start() on) --------------------------------------------------------------------
+
+  std::optional<jit::FaultHandlers> faults;
+  std::unique_ptr<jit::CodeSpace> space;
+  jit::CodeRegistration registration;  // how fault handlers find the space; ends before it
+  std::unique_ptr<jit::StubTable> stubs;
+  std::unique_ptr<jit::PollWords> poll_words;
+  std::unique_ptr<sampler::FastSampling> fast;  // from the beginning
+  jit::Routines routines;
+  jit::Helpers helpers;
+
+  // ---- Methods, threads and what is known of them -------------------------------------------------
+
+  MethodTable methods;
+  CompileTurns turns;
+  const std::unique_ptr<WaitedMutex> state_mutex_owned;
+  WaitedMutex& state_mutex;
+  Places places;
+  Events events;
+  LossCounts losses;    // hears what was lost
+  VersionLog versions;  // hears where there is a profile to be saved
+  std::unique_ptr<Reclaimer> reclaimer;
+  std::unique_ptr<GoneHosts> hosts;
+  Stops stops;  // before the threads
+  Threads threads;
+  std::unique_ptr<Observer> observer;
+  std::unique_ptr<SavedProfile> saved;
+  std::unique_ptr<KnownMethods> known_methods;
+  std::unique_ptr<Requests> requests;
+  WantedFrames frames;
+  std::atomic<uint64_t> calls_unattached{0};  // up to the last event of each method
+  std::unique_ptr<RateControl> rates;
+  const uint64_t born_ns;
+  const uint32_t born_at_fork;
+  std::atomic<uint64_t> flushes_lost{0};  // LossReport
+  double cycles_per_ns = 1;               // measured when loops are timed
+  LoopMeter loop_meter;                   // of threads that attach; begin is null for cycles
+  // By how many units one timed execution of a loop may be off.
+  double loops_off() const;
+  uint32_t first_loops = 0;                    // executions that each of them keeps
+  std::vector<LoopExecution> gone_executions;  // of threads that have gone
+  std::unique_ptr<MachineRates> machine;
+  std::unique_ptr<KeptBodies> bodies;
+  std::unique_ptr<WorkerThread> worker_thread;
+  std::unique_ptr<WorkerWake> worker_wake;
+  std::unique_ptr<Looks> looks;
+
+  // ---- From start() on ----------------------------------------------------------------------------
+
+  std::unique_ptr<System> system;
+  std::unique_ptr<MethodCompiler> compiler;
+  std::unique_ptr<InService> in_service;
+  std::unique_ptr<Relay> relay;
+  std::unique_ptr<Eviction> eviction;
+  std::unique_ptr<Trials> trials;
+  std::unique_ptr<ValueGuards> values;
+  std::unique_ptr<FrequentExits> exits;
+  std::unique_ptr<NewerCode> newer;
+  std::unique_ptr<CopyControl> copies;
+
+  // ---- Set by RuntimeImpl, which owns them ----------------------------------------------------------
+
+  Guest* guest = nullptr;              // what code calls
+  Attachments* attachments = nullptr;  // what a thread that ends calls
+
+ private:
+  void open_events();
+  Status make_code_space();
+  Status make_routines(const CodeEntries& entries);
+  Status make_stubs();
+  void make_helpers();
+  void make_owners();
+  std::optional<MethodKey> method_at(uint64_t address) const;
+};
+
+}  // namespace uptier::tiering

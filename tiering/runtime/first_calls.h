@@ -1,0 +1,55 @@
+// FirstCalls: gives a method its first code, when it is called or ahead of that.
+//
+//   Thread: any, without the state mutex. The thread counts as blocked while it compiles, so code that it
+//   does not run can be freed to make room.
+#pragma once
+
+#include <vector>
+
+#include "uptier/plan.h"
+#include "uptier/result.h"
+
+namespace uptier::tiering {
+
+class Compilations;
+struct Engine;
+class Installer;
+struct Method;
+class WarmStart;
+
+class FirstCalls {
+ public:
+  // All outlive this.
+  FirstCalls(Engine& engine, Installer& installer, Compilations& compilations,
+             WarmStart& warm_start)
+      : engine_(engine),
+        installer_(installer),
+        compilations_(compilations),
+        warm_start_(warm_start) {}
+
+  // A method without code in service was called. Returns whether it has some now.
+  bool first_call(Method& m) noexcept;
+  // Makes the first code of one method that a saved profile knows, as its first call would. Returns
+  // whether there was one. The worker calls this.
+  bool compile_known();
+
+ private:
+  // Returns true.
+  bool note_first_call(Method& m);
+  bool make_first(Method& m);
+  // Whether a method without code is compiled when it is called. A method with a host interpreter
+  // is compiled only where that interpreter is not to run, or where a saved profile is enough. The
+  // caller has its turn.
+  bool compiles_first(Method& m);
+  // Sends calls to the host's interpreter. Returns false where there is no room for its thunk.
+  bool interpret(Method& m);
+  std::vector<Plan> first_plans(const Method& m) const;
+  Status compile_first(Method& m);
+
+  Engine& engine_;
+  Installer& installer_;
+  Compilations& compilations_;
+  WarmStart& warm_start_;
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,91 @@
+#include "tiering/runtime/guest_waits.h"
+
+#include <cassert>
+#include <mutex>
+
+#include "profile/base/wall.h"
+#include "tiering/base/waited_mutex.h"
+#include "tiering/control/copy_control.h"
+#include "tiering/control/frequent_exits.h"
+#include "tiering/control/rate_control.h"
+#include "tiering/runtime/compilations.h"
+#include "tiering/runtime/engine.h"
+#include "tiering/runtime/enterable_code.h"
+#include "tiering/runtime/first_calls.h"
+#include "tiering/runtime/host_loops.h"
+#include "tiering/runtime/quiescence.h"
+#include "tiering/runtime/worker_wake.h"
+#include "tiering/serve/reclaimer.h"
+
+namespace uptier::tiering {
+
+bool GuestWaits::first_call(Method& m) noexcept {
+  add(Why::kFirstCall);
+  return first_calls_.first_call(m);
+}
+
+bool GuestWaits::make_enterable(Method& m) noexcept {
+  add(Why::kEnterable);
+  return enterable_code_.make_enterable(m);
+}
+
+bool GuestWaits::try_consider_exit(Method& m, uint32_t exit) noexcept {
+  std::unique_lock lock(engine_.state_mutex, std::try_to_lock);
+  if (!lock) return false;
+  add(Why::kExitLimit);
+  finishes([&] {
+    engine_.rates->note_activity();
+    engine_.exits->consider(m, exit);
+  });
+  return true;
+}
+
+bool GuestWaits::know_loops(Method& m) {
+  if (m.has_shape()) return true;
+  add(Why::kHostLoops);
+  return host_loops_.know_loops(m);
+}
+
+void GuestWaits::report_unknown_loop(Method& m, uint32_t loop, uint32_t loops) {
+  add(Why::kErrorText);
+  host_loops_.report_unknown_loop(m, loop, loops);
+}
+
+void GuestWaits::refuse_frame(Method& m, const Version& v, const jit::SlotLaw& broken) {
+  add(Why::kErrorText);
+  host_loops_.refuse_frame(m, v, broken);
+}
+
+void GuestWaits::back_in_host(AttachedThread& t) noexcept {
+  assert(&t == engine_.here());
+  if (!engine_.reclaimer->has_limbo()) return;
+  add(Why::kReclaim);
+  quiescence_.back_in_host(t);
+}
+
+void GuestWaits::wake_worker() noexcept {
+  if (!engine_.worker_wake->has_thread()) add(Why::kWorkerless);
+  engine_.worker_wake->wake();
+}
+
+void GuestWaits::compile_now(const Plan& plan) noexcept {
+  add(Why::kStress);
+  compilations_.compile_and_install(plan);
+}
+
+bool GuestWaits::may_optimize(const Method& m) {
+  add(Why::kStress);
+  std::lock_guard lock(engine_.state_mutex);
+  return !m.guard_banned && !m.optimize_failed;
+}
+
+bool GuestWaits::make_loop_copy(Method& m, LoopId loop) {
+  add(Why::kStress);
+  assert(loop.valid());
+  std::lock_guard lock(engine_.state_mutex);
+  if (!engine_.copies->rules().may_observe(m)) return false;
+  own_loop_copy(m, loop);
+  return true;
+}
+
+}  // namespace uptier::tiering

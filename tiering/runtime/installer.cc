@@ -1,0 +1,118 @@
+#include "tiering/runtime/installer.h"
+
+#include <cassert>
+#include <utility>
+
+#include "profile/base/wall.h"
+#include "tiering/base/clock.h"
+#include "tiering/compile/machine_rates.h"
+#include "tiering/control/copy_control.h"
+#include "tiering/control/rate_control.h"
+#include "tiering/control/trials.h"
+#include "tiering/control/value_guards.h"
+#include "tiering/model/event_of.h"
+#include "tiering/model/thread.h"
+#include "tiering/model/version.h"
+#include "tiering/runtime/engine.h"
+#include "tiering/serve/code_compaction.h"
+#include "tiering/serve/in_service.h"
+
+namespace uptier::tiering {
+
+Installer::Role Installer::role_of(const Version& v) {
+  if (v.enterable) return Role::kEnterable;
+  bool optimized = v.tier == Tier::kOptimized;
+  bool observes = optimized && v.copy == Copy::kInstrumented;
+  if (v.osr_loop.valid()) return observes ? Role::kLoopCopy : Role::kLoopCode;
+  if (observes) return Role::kObserving;
+  if (!v.values.empty()) return Role::kForValues;
+  if (optimized) return Role::kOptimized;
+  return v.copy == Copy::kInstrumented ? Role::kInstrumented : Role::kPlain;
+}
+
+// What can be refused memory comes before the version can be found by threads.
+void Installer::install(Method& m, std::unique_ptr<Version> version) {
+  assert(version != nullptr && !version->freed && !version->retired);
+  engine_.machine->note_compiled(m, *version);
+  engine_.in_service->touch(m);
+  version->installed_ns = now_ns();
+  Version* v = version.get();
+  m.versions.push_back(std::move(version));
+  engine_.in_service->note_version(m, *v);
+  engine_.events.emit(event_of(EventKind::kInstalled, *v, v->installed_ns));
+  if (v->tier == Tier::kOptimized) note_optimized(m, *v);
+  serve(m, *v);
+  engine_.relay->note_changes(1);
+  finishes([&] { engine_.relay->stress_point(); });
+}
+
+// Not all calls and iterations run code that counts any more.
+void Installer::note_optimized(Method& m, const Version& v) {
+  m.only_baseline = false;
+  if (v.copy != Copy::kPlain) return;
+  m.ran_optimized = true;
+  for (uint32_t inlined : v.bodies) engine_.method(inlined).ran_optimized = true;
+}
+
+void Installer::serve(Method& m, Version& v) {
+  Role role = role_of(v);
+  // A copy of a loop is left for the plain code of that loop, which follows its callees.
+  if (role != Role::kEnterable && role != Role::kLoopCopy) engine_.in_service->watch_callees(v);
+  switch (role) {
+    case Role::kEnterable:
+      // Release pairs with the acquire in BaselineFrames::enterable_version().
+      return m.enterable.store(&v, std::memory_order_release);
+    case Role::kLoopCopy:
+      assert(v.osr_loop.index() < m.shape->loop_count);
+      return engine_.copies->loops().begin_observing(m, v);
+    case Role::kLoopCode:
+      assert(v.osr_loop.index() < m.shape->loop_count);
+      engine_.in_service->replace_osr(m, v);
+      return engine_.copies->loops().watch_frames_of(m, v);
+    case Role::kObserving: return engine_.copies->begin_observing_optimized(m, v);
+    case Role::kForValues: return engine_.values->install(m, v);
+    case Role::kOptimized: return serve_optimized(m, v);
+    case Role::kInstrumented: return serve_instrumented(m, v);
+    case Role::kPlain: return serve_plain(m, v);
+  }
+}
+
+// Those that are told of the version, and are not told where memory is refused, come after it is published.
+void Installer::serve_optimized(Method& m, const Version& v) {
+  assert(v.tier == Tier::kOptimized && v.copy == Copy::kPlain && v.values.empty());
+  m.optimizing.own().versions++;
+  engine_.trials->abandon(m);
+  const Version* before = m.optimized.load(std::memory_order_relaxed);
+  if (before != nullptr && before->general != nullptr) before = before->general;
+  if (before == nullptr) before = m.plain.load(std::memory_order_relaxed);
+  m.optimized.store(&v, std::memory_order_release);
+  finishes([&] { engine_.copies->loops().watch_frames_of(m, v); });
+  finishes([&] { engine_.in_service->tell_callers(m); });
+  finishes([&] { engine_.trials->begin(m, before, v); });
+  engine_.in_service->link_locked(m);
+  engine_.copies->retire_optimized_copy(m);
+  engine_.in_service->retire_optimized_before(m, v);
+  engine_.in_service->retire_baseline(m);
+  if (engine_.options.adaptive) finishes([&] { engine_.rates->switch_off(m); });
+  if (ValueVersions* values = m.value_versions.made()) values->forced = false;
+  finishes([&] { engine_.values->consider_values(m); });
+  engine_.in_service->reclaim_locked();
+}
+
+void Installer::serve_instrumented(Method& m, const Version& v) {
+  assert(m.slab_words.load(std::memory_order_relaxed) != Method::kNotPlanned);
+  if (v.code != nullptr) m.shape.made()->loop_ranges = v.code->tables().loop_ranges;
+  m.instrumented.store(&v, std::memory_order_release);
+  if (engine_.options.adaptive) finishes([&] { engine_.rates->begin_observing(m); });
+  engine_.in_service->link_locked(m);
+  engine_.in_service->reclaim_locked();
+}
+
+void Installer::serve_plain(Method& m, const Version& v) {
+  assert(v.tier == Tier::kBaseline && v.copy == Copy::kPlain && !v.enterable);
+  m.plain.store(&v, std::memory_order_release);
+  engine_.in_service->link_locked(m);
+  engine_.in_service->reclaim_locked();
+}
+
+}  // namespace uptier::tiering

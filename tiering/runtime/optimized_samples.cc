@@ -1,0 +1,108 @@
+#include "tiering/runtime/optimized_samples.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "sampler/fast_sample.h"
+#include "tiering/control/copy_control.h"
+#include "tiering/control/rate_control.h"
+#include "tiering/model/optimized_slab.h"
+#include "tiering/model/thread.h"
+#include "tiering/runtime/engine.h"
+#include "tiering/runtime/guest_waits.h"
+#include "tiering/runtime/notes.h"
+
+namespace uptier::tiering {
+namespace {
+
+// Samples that a thread hands over at once.
+constexpr uint32_t kWindowSamples = 64;
+
+}  // namespace
+
+bool OptimizedSamples::awaits_optimized(const Method& m) const noexcept {
+  return observes_optimized(m) || m.optimizing->copy_expected.load(std::memory_order_relaxed);
+}
+
+sampler::Rate OptimizedSamples::rate_of(const Method& m) const noexcept {
+  bool off = engine_.rates->sampling() == Sampling::kOff;
+  return awaits_optimized(m) && !off ? optimized_rate() : engine_.fast->rate(m.id.index()).load();
+}
+
+const void* OptimizedSamples::optimized_sample(Method& m, AttachedThread& t) noexcept {
+  const Version* copy = m.optimizing->copy.load(std::memory_order_acquire);
+  sampler::MethodState& s = t.state(m.id);
+  if (!usable(copy) || s.rate != optimized_rate().word) return nullptr;
+  if (!ready_slab(m, t, *copy)) return nullptr;
+  count_optimized(m, t);
+  return copy->entry;
+}
+
+void OptimizedSamples::count_optimized(Method& m, AttachedThread& t) noexcept {
+  sampler::MethodState& s = t.state(m.id);
+  assert(s.optimized_slab != nullptr);
+  bool whole = s.optimized_samples != 0 && s.optimized_samples % kWindowSamples == 0;
+  if (whole) post_optimized(m, t);
+  ++s.optimized_samples;
+}
+
+// The words of the method's own blocks go on through all copies, in the same slab wherever it is large
+// enough: a frame of an earlier copy may be under way further out, and count there. If it calls itself,
+// its words of inlined bodies are another copy's in the new slab. There are never fewer than its copy
+// had, so nothing else is hit.
+bool OptimizedSamples::ready_slab(Method& m, AttachedThread& t, const Version& copy) noexcept {
+  sampler::MethodState& s = t.state(m.id);
+  uint64_t* slab = s.optimized_slab;
+  if (slab != nullptr && slab_copy(slab) == copy.copy_number) return true;
+  uint32_t own = m.probes->optimized_plan().bytes / 8;
+  assert(copy.copy_number != 0 && copy.copy_words >= own);  // CopyRules::number
+  if (slab != nullptr) {
+    // What is larger than the ring stays behind, as at any flush.
+    bool fits = slab_words(slab) * 8 <= engine_.options.ring_bytes / 2;
+    if (!post_optimized(m, t) && fits) return false;
+  }
+  if (slab == nullptr || slab_words(slab) < copy.copy_words) {
+    uint64_t* taken = take_optimized_slab(t.slabs(), copy.copy_words);
+    if (taken == nullptr) {
+      t.slabs_refused.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    }
+    s.optimized_slab = taken;
+    if (slab != nullptr) std::copy_n(slab, own, s.optimized_slab);
+  } else {
+    std::fill(slab + own, slab + slab_words(slab), 0);
+  }
+  assert(slab_words(s.optimized_slab) >= copy.copy_words);
+  slab_copy(s.optimized_slab) = copy.copy_number;
+  return true;
+}
+
+sampler::Note OptimizedSamples::optimized_note(Method& m, AttachedThread& t) noexcept {
+  assert(t.state(m.id).optimized_slab != nullptr);
+  sampler::Note n = notes_.make_note(m, t, sampler::NoteKind::kOptimized);
+  n.sampled_calls = t.state(m.id).optimized_samples;
+  n.rate = optimized_rate().word;
+  n.copy = static_cast<uint32_t>(slab_copy(t.state(m.id).optimized_slab));
+  return n;
+}
+
+bool OptimizedSamples::post_optimized(Method& m, AttachedThread& t) noexcept {
+  uint64_t started = t.cost().start(sampler::CostKind::kFlush);
+  const sampler::MethodState& s = t.state(m.id);
+  std::span<const uint64_t> counts{s.optimized_slab, slab_words(s.optimized_slab)};
+  sampler::Note n = optimized_note(m, t);
+  n.ages = m.probes->optimized_plan().recent ? 1 : 0;
+  bool delivered = t.ring().push(n, counts);
+  if (delivered) jit::age_tables(m.probes->optimized_plan(), s.optimized_slab);
+  if (!delivered) t.flushes_delayed.fetch_add(1, std::memory_order_relaxed);
+  t.cost().stop(sampler::CostKind::kFlush, started);
+  guest_waits_.wake_worker();
+  return delivered;
+}
+
+// Acquire pairs with OptionChanges::set(): the rung is in the ladder.
+sampler::Rate OptimizedSamples::optimized_rate() const noexcept {
+  return {engine_.optimized_rate.load(std::memory_order_acquire)};
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,48 @@
+// PlaceTaking: takes a place for a new method: one that no method has had, or that of a removed one
+// once nothing means the removed one any more (model/places.h).
+//
+//   Thread: the caller holds the state mutex.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "tiering/model/places.h"
+#include "uptier/ids.h"
+#include "uptier/result.h"
+
+namespace uptier::tiering {
+
+struct Engine;
+class Flushes;
+struct Method;
+class NoteIntake;
+
+class PlaceTaking {
+ public:
+  // All outlive this.
+  PlaceTaking(Engine& engine, NoteIntake& note_intake, Flushes& flushes)
+      : engine_(engine), note_intake_(note_intake), flushes_(flushes) {}
+
+  struct Place {
+    MethodId id;
+    bool again = false;  // another method had it
+  };
+  // Returns a place for the method `name`. Errors: kResourceExhausted, when max_methods is reached.
+  Result<Place> take_place_locked(const std::string& name);
+
+ private:
+  // Frees places of removed methods, all but the last `kept`.
+  void free_places_locked(size_t kept);
+  // Clears what the runtime and its threads hold of a method whose place goes to another.
+  void forget_locked(Method& m);
+  // Takes what tables of call targets hold of the methods in these places; see
+  // observe/forgotten_targets.cc.
+  void forget_in_tables_locked(const Places::Set& places);
+
+  Engine& engine_;
+  NoteIntake& note_intake_;
+  Flushes& flushes_;
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,59 @@
+#include "tiering/runtime/quiescence.h"
+
+#include <cassert>
+#include <mutex>
+
+#include "profile/base/wall.h"
+#include "tiering/base/waited_mutex.h"
+#include "tiering/model/thread.h"
+#include "tiering/runtime/engine.h"
+#include "tiering/serve/in_service.h"
+#include "tiering/serve/reclaimer.h"
+
+namespace uptier::tiering {
+
+void Quiescence::pass_quiescent(AttachedThread& t) noexcept {
+  assert(&t == engine_.here());
+  // Release: every use of old code by this thread comes before; seq_cst orders the load of the
+  // epoch before the thread's next load of a cell.
+  if (t.stacks.any_suspended()) return back_in_host(t);
+  t.epoch.store(engine_.reclaimer->epoch(), std::memory_order_seq_cst);
+  if (!engine_.reclaimer->has_limbo()) return;
+  std::lock_guard lock(engine_.state_mutex);
+  engine_.in_service->reclaim_locked();
+}
+
+void Quiescence::begin_blocked() noexcept {
+  AttachedThread* t = engine_.here();
+  if (t == nullptr) return;
+  t->enter_blocked(__builtin_frame_address(0));
+  if (!engine_.reclaimer->has_limbo()) return;
+  std::lock_guard lock(engine_.state_mutex);
+  engine_.in_service->reclaim_locked();
+}
+
+void Quiescence::end_blocked() noexcept {
+  if (AttachedThread* t = engine_.here()) t->leave_blocked();
+}
+
+// Frames of compiled code may still be above: entry() is called without an Activation, and its code
+// may have called the host function that invoked. So the stack is asked.
+void Quiescence::back_in_host(AttachedThread& t) noexcept {
+  if (!engine_.reclaimer->has_limbo()) return;
+  __builtin_unwind_init();  // what callers keep in registers is on the stack, too
+  reclaim_beside(t);
+  asm volatile("");  // a call in the last place would take this frame away first
+}
+
+__attribute__((noinline)) void Quiescence::reclaim_beside(AttachedThread& t) noexcept {
+  assert(t.blocked.load(std::memory_order_relaxed) == AttachedThread::kRunning);
+  t.enter_blocked(__builtin_frame_address(0));
+  {
+    std::lock_guard lock(engine_.state_mutex);
+    finishes([&] { engine_.reclaimer->pass_if_unneeded(t); });
+    engine_.in_service->reclaim_locked();
+  }
+  t.leave_blocked();
+}
+
+}  // namespace uptier::tiering

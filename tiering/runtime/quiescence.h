@@ -1,0 +1,35 @@
+// Quiescence: where a thread says that it runs no compiled code, or waits outside of it.
+//
+// Retired code is freed when no thread can run it any more (serve/reclaimer.h). These are the places
+// where threads tell.
+//
+//   Thread: the attached thread itself.
+#pragma once
+
+namespace uptier::tiering {
+
+class AttachedThread;
+struct Engine;
+
+class Quiescence {
+ public:
+  // `engine` outlives this.
+  explicit Quiescence(Engine& engine) : engine_(engine) {}
+
+  // The thread has no frame of compiled code.
+  void pass_quiescent(AttachedThread& t) noexcept;
+  // The calling thread waits outside compiled code from here on, if it is attached.
+  void begin_blocked() noexcept;
+  // It does not any more.
+  void end_blocked() noexcept;
+  // The outermost invoke has returned: frees what the thread kept alive. Cost: nothing unless code
+  // waits to be freed, then a walk over the thread's stack.
+  void back_in_host(AttachedThread& t) noexcept;
+
+ private:
+  __attribute__((noinline)) void reclaim_beside(AttachedThread& t) noexcept;
+
+  Engine& engine_;
+};
+
+}  // namespace uptier::tiering

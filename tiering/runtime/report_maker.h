@@ -1,0 +1,45 @@
+// ReportMaker: what the runtime did, as data.
+//
+//   Thread: any; what ends in _locked with the state mutex, which the others take.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "uptier/profile.h"
+#include "uptier/report.h"
+#include "uptier/runtime.h"
+
+namespace uptier::tiering {
+
+struct Engine;
+struct Method;
+class UnattachedCalls;
+
+class ReportMaker {
+ public:
+  // All outlive this.
+  ReportMaker(Engine& engine, UnattachedCalls& unattached_calls)
+      : engine_(engine), unattached_calls_(unattached_calls) {}
+
+  // See uptier/runtime.h. `make_report` may throw std::bad_alloc, for callers that catch it.
+  Report make_report() const;
+  Report report() const;
+  SavedReport saved_report() const;
+  Profile profile() const;
+  std::vector<LogRecord> read_log();
+  std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
+                                     std::string_view key);
+  // Returns what has been lost so far. The caller holds the state mutex.
+  LossReport losses_locked() const;
+
+ private:
+  Engine& engine_;
+  UnattachedCalls& unattached_calls_;
+
+  // Says in `r` what the schedule does with a method now.
+  void report_observing(const Method& m, MethodReport& r) const;
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,38 @@
+// Saving: brings the profile of this process into its file: when somebody asks for it, and at the end.
+//
+//   Thread: any; what ends in _locked with the state mutex, which the others take.
+#pragma once
+
+#include "uptier/result.h"
+
+namespace uptier::tiering {
+
+struct Engine;
+class Flushes;
+class NoteIntake;
+class TimelineMaker;
+
+class Saving {
+ public:
+  // All outlive this.
+  Saving(Engine& engine, NoteIntake& note_intake, Flushes& flushes, TimelineMaker& timeline_maker)
+      : engine_(engine),
+        note_intake_(note_intake),
+        flushes_(flushes),
+        timeline_maker_(timeline_maker) {}
+
+  // See uptier/runtime.h.
+  Status save_profile();
+  // The runtime ends: saves, and logs an error where that fails, since nobody is left who could be told.
+  void save_at_end_locked();
+
+ private:
+  Status save_profile_locked();
+
+  Engine& engine_;
+  NoteIntake& note_intake_;
+  Flushes& flushes_;
+  TimelineMaker& timeline_maker_;
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,33 @@
+// Shutdown: the end of a runtime: all counts are handed over, the profile is saved, code and methods go.
+//
+//   Thread: the one that destroys the runtime; no other thread is attached any more.
+#pragma once
+
+namespace uptier::tiering {
+
+class Flushes;
+class Saving;
+struct Engine;
+
+class Shutdown {
+ public:
+  // All outlive this.
+  Shutdown(Engine& engine, Flushes& flushes, Saving& saving)
+      : engine_(engine), flushes_(flushes), saving_(saving) {}
+
+  // Ends the process with an error in the log where other threads are still attached.
+  void run();
+
+ private:
+  void die_if_in_use();
+  void say_scopes() const;
+  void tell_first_calls_locked();
+  void end_records();
+  void free_all();
+
+  Engine& engine_;
+  Flushes& flushes_;
+  Saving& saving_;
+};
+
+}  // namespace uptier::tiering

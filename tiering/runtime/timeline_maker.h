@@ -1,0 +1,27 @@
+// TimelineMaker: what happened when, for the profile file (profile/upf/timeline.h).
+//
+//   Thread: the caller holds the state mutex.
+#pragma once
+
+#include "profile/upf/timeline.h"
+
+namespace uptier::tiering {
+
+struct Engine;
+class ReportMaker;
+
+class TimelineMaker {
+ public:
+  // All outlive this.
+  TimelineMaker(Engine& engine, ReportMaker& report_maker)
+      : engine_(engine), report_maker_(report_maker) {}
+
+  // Returns everything up to now.
+  profile::Timeline timeline_locked() const;
+
+ private:
+  Engine& engine_;
+  ReportMaker& report_maker_;
+};
+
+}  // namespace uptier::tiering

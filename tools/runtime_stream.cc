@@ -1,0 +1,147 @@
+#include "tools/runtime_stream.h"
+
+#include <exception>
+
+#include "uptier/report.h"
+
+namespace uptier::tools {
+namespace {
+
+uptier_trace_when moment_of(const Event& e, uint64_t ns) {
+  return {sizeof(uptier_trace_when), ns, e.native_thread};
+}
+
+// What people call a record that is a task; null for others.
+const char* task_name(const Event& e) {
+  switch (e.kind) {
+    case EventKind::kDescribed: return "describe";
+    case EventKind::kCompiled: return "compile";
+    case EventKind::kFailed: return "compile failed";
+    case EventKind::kRefused: return "compile refused";
+    case EventKind::kInstalled: return "install";
+    case EventKind::kFirstCall: return "first call";
+    case EventKind::kEntered: return e.other_version == 0 ? "OSR in" : "OSR out";
+    case EventKind::kLeft: return "deopt";
+    case EventKind::kRetired: return "retire";
+    case EventKind::kFreed: return "reclaim";
+    case EventKind::kMoved: return "move";
+    case EventKind::kEvicted: return "evict";
+    case EventKind::kFlushed: return "flush";
+    case EventKind::kDecided: return "decide";
+    case EventKind::kSaved: return "save";
+    case EventKind::kLost: return "events lost";
+    default: return nullptr;
+  }
+}
+
+// How long it took; of an install the duration is that of the compilation before it.
+uint64_t task_length(const Event& e) { return e.kind == EventKind::kInstalled ? 0 : e.duration_ns; }
+
+}  // namespace
+
+RuntimeStream::RuntimeStream(Runtime& runtime)
+    : runtime_(runtime), stream_(uptier_trace->stream("uptier", 1, 0)) {
+  if (!UPTIER_TRACE_ON(stream_, UPTIER_TRACE_BEGIN(UPTIER_TRACE_TASK))) return;
+  graph_ = make("tiering");
+  pause_ = make("pause");
+  UPTIER_TRACE_NOTIFY(stream_, UPTIER_TRACE_GRAPH, nullptr, graph_, nullptr);
+  subscribed_ = runtime_.subscribe(*this).ok();
+}
+
+RuntimeStream::~RuntimeStream() {
+  if (subscribed_) (void)runtime_.unsubscribe(*this);
+}
+
+// A tool that has no memory for an event does without it.
+void RuntimeStream::on_event(const Event& e) noexcept {
+  try {
+    tell(e);
+  } catch (const std::exception&) {}
+}
+
+void RuntimeStream::tell(const Event& e) {
+  if (e.kind == EventKind::kAdded) names_[e.method] = e.text;
+  if (e.kind == EventKind::kCompiled) tell_node(e);
+  const uptier_trace_when when = moment_of(e, e.at_ns);
+  if (e.kind == EventKind::kWorkerPaused) {
+    pausing_ = uptier_trace->begin_at(stream_, UPTIER_TRACE_TASK, graph_, pause_, nullptr, &when);
+  } else if (e.kind == EventKind::kWorkerResumed && pausing_ != 0) {
+    uptier_trace->end_at(stream_, UPTIER_TRACE_TASK, graph_, pause_, pausing_, nullptr, &when);
+    pausing_ = 0;
+  } else if (const char* what = task_name(e)) {
+    tell_task(e, what);
+  }
+}
+
+void RuntimeStream::tell_node(const Event& e) {
+  std::string name = name_of(e.method) + " [" + tier_name(e.tier);
+  if (e.copy == Copy::kInstrumented) name += std::string(" ") + copy_name(e.copy);
+  if (e.loop.valid()) name += " osr " + std::to_string(e.loop.index());
+  uptier_trace_event* node = nodes_[e.version] = make(name + "]");
+  describe(node, e);
+  const uptier_trace_when when = moment_of(e, e.at_ns);
+  uptier_trace->notify_at(stream_, UPTIER_TRACE_BEGIN(UPTIER_TRACE_NODE), graph_, node, nullptr,
+                          &when);
+}
+
+void RuntimeStream::tell_task(const Event& e, const char* what) {
+  uptier_trace_event* task = construct_of(e, what);
+  describe(task, e);
+  auto node = nodes_.find(e.version);
+  uptier_trace_event* parent = node == nodes_.end() ? graph_ : node->second;
+  const uptier_trace_when from = moment_of(e, e.at_ns - task_length(e)), to = moment_of(e, e.at_ns);
+  uint64_t instance =
+      uptier_trace->begin_at(stream_, UPTIER_TRACE_TASK, parent, task, nullptr, &from);
+  uptier_trace->end_at(stream_, UPTIER_TRACE_TASK, parent, task, instance, nullptr, &to);
+}
+
+uptier_trace_event* RuntimeStream::make(const std::string& name) const {
+  uptier_trace_payload payload = {};
+  payload.size = sizeof payload;
+  payload.name = name.c_str();
+  return uptier_trace->event(&payload);
+}
+
+// One for each kind, method and version, so that no run makes more of them than there are versions.
+uptier_trace_event* RuntimeStream::construct_of(const Event& e, const char* what) {
+  uptier_trace_event*& c = constructs_[{e.kind, e.method, e.version}];
+  if (c == nullptr) c = make(e.method.valid() ? what + (" " + name_of(e.method)) : what);
+  return c;
+}
+
+void RuntimeStream::set(uptier_trace_event* of, const char* key, const std::string& value) const {
+  uptier_trace_value v = {};
+  v.kind = UPTIER_TRACE_STRING;
+  v.as.string = uptier_trace->string(value.c_str());
+  uptier_trace->set_metadata(of, uptier_trace->string(key), &v);
+}
+
+void RuntimeStream::set(uptier_trace_event* of, const char* key, uint64_t value) const {
+  uptier_trace_value v = {};
+  v.kind = UPTIER_TRACE_INT;
+  v.as.integer = static_cast<int64_t>(value);
+  uptier_trace->set_metadata(of, uptier_trace->string(key), &v);
+}
+
+void RuntimeStream::describe(uptier_trace_event* task, const Event& e) const {
+  set(task, "sequence", e.sequence);
+  if (e.method.valid()) set(task, "method", e.method.number());
+  if (e.version != 0) {
+    set(task, "version", e.version);
+    set(task, "tier", std::string(tier_name(e.tier)));
+  }
+  if (e.other_version != 0) set(task, "from", e.other_version);
+  if (e.bytes != 0) set(task, "bytes", e.bytes);
+  if (e.loop.valid()) set(task, "loop", e.loop.index());
+  if (!e.text.empty()) set(task, "reason", std::string(e.text));
+  if (e.decision == nullptr) return;
+  set(task, "action", e.decision->action);
+  set(task, "reason", e.decision->reason);
+}
+
+std::string RuntimeStream::name_of(MethodId m) const {
+  auto at = names_.find(m);
+  return at == names_.end() ? "#" + std::to_string(m.number()) : at->second;
+}
+
+}  // namespace uptier::tools

@@ -1,0 +1,58 @@
+// RuntimeStream: what a runtime does (uptier/events.h), told to tracing tools as the stream `uptier`.
+//
+//   graph   "tiering"; parent of all nodes, and of tasks that are of no version
+//   node    a version of a method, "sum [optimized]"; told when it has been compiled
+//   tasks   describe, compile, install, first call, OSR in, OSR out, deopt, retire, reclaim, move, evict,
+//           flush, decide, save, pause (of the worker), and what failed
+//
+// A task's name is that of its kind and its method. It stands at the time and on the thread of what
+// happened, not of its delivery; what takes no time worth measuring has the length 0. Its metadata are
+// the method's id and the version's serial number, which reports and other tools have too, with tier,
+// bytes and reason. A task that lasts is told when it is over, but for the worker's pauses.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "uptier/events.h"
+#include "uptier/runtime.h"
+#include "uptier/tracing.h"
+
+namespace uptier::tools {
+
+class RuntimeStream final : public EventSubscriber {
+ public:
+  // Subscribes, if a tool wants tasks. The runtime outlives it.
+  explicit RuntimeStream(Runtime& runtime);
+  // Unsubscribes when all that happened before has been told. Thread: as for Runtime::unsubscribe.
+  ~RuntimeStream() override;
+  RuntimeStream(const RuntimeStream&) = delete;
+  RuntimeStream& operator=(const RuntimeStream&) = delete;
+
+  void on_event(const Event& e) noexcept override;
+
+ private:
+  void tell(const Event& e);
+  void tell_task(const Event& e, const char* what);
+  void tell_node(const Event& e);
+  uptier_trace_event* make(const std::string& name) const;
+  uptier_trace_event* construct_of(const Event& e, const char* what);
+  void set(uptier_trace_event* of, const char* key, const std::string& value) const;
+  void set(uptier_trace_event* of, const char* key, uint64_t value) const;
+  void describe(uptier_trace_event* task, const Event& e) const;
+  std::string name_of(MethodId m) const;
+
+  Runtime& runtime_;
+  uptier_trace_stream* stream_;
+  bool subscribed_ = false;
+  uptier_trace_event* graph_ = nullptr;
+  // Subscribers are called one after another, so what follows is one thread's at a time.
+  std::map<MethodId, std::string> names_;
+  std::map<uint64_t, uptier_trace_event*> nodes_;  // by serial number
+  std::map<std::tuple<EventKind, MethodId, uint64_t>, uptier_trace_event*> constructs_;
+  uptier_trace_event* pause_ = nullptr;
+  uint64_t pausing_ = 0;  // the instance of a pause that lasts
+};
+
+}  // namespace uptier::tools
