@@ -467,11 +467,23 @@ std::terminate_handler usual_end = nullptr;
   usual_end = std::set_terminate([] { std::_Exit(fail_without_memory()); });
 }
 
+// Likewise where a destructor asks for memory, as those of the JSON library do.
+[[noreturn]] void end_without_memory() {
+  if (std::exception_ptr thrown = std::current_exception()) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::bad_alloc&) { leave(fail_without_memory()); } catch (...) {
+    }
+  }
+  usual_end();
+  std::abort();
+}
+
 }  // namespace
 
 // What is thrown here is the parser's, std::bad_alloc, or a JSON library's.
 int main(int argc, char** argv) try {
-  std::set_terminate(usual_end);
+  std::set_terminate(end_without_memory);
   // Without any memory not even an exception can be thrown.
   if (std::unique_ptr<char[]> some(new (std::nothrow) char[1]); some == nullptr) {
     return fail_without_memory();

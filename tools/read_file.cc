@@ -1,7 +1,8 @@
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "tools/commands.h"
@@ -9,6 +10,17 @@
 #include "tools/streams.h"
 
 namespace uptier::tools {
+namespace {
+
+struct File {
+  int fd;
+  bool mine;
+  ~File() {
+    if (mine && fd >= 0) ::close(fd);
+  }
+};
+
+}  // namespace
 
 Result<std::vector<uint8_t>> read_file(const std::string& path) {
   const auto io_error = [&path](int error) {
@@ -16,21 +28,21 @@ Result<std::vector<uint8_t>> read_file(const std::string& path) {
     return Error{code, path + ": " + std::strerror(error)};
   };
   const bool in = path == kStream;
-  std::FILE* f = in ? stdin : std::fopen(path.c_str(), "rb");
-  if (f == nullptr) return io_error(errno);
+  const File file{in ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC), !in};
+  if (file.fd < 0) return io_error(errno);
   std::vector<uint8_t> out;
   struct stat status;
-  if (::fstat(::fileno(f), &status) == 0 && S_ISREG(status.st_mode)) {
+  if (::fstat(file.fd, &status) == 0 && S_ISREG(status.st_mode)) {
     out.reserve(static_cast<size_t>(status.st_size));
   }
   uint8_t buffer[1 << 16];
-  while (size_t n = std::fread(buffer, 1, sizeof buffer, f)) {
+  for (;;) {
+    const ssize_t n = ::read(file.fd, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return io_error(errno);
+    if (n == 0) return out;
     out.insert(out.end(), buffer, buffer + n);
   }
-  const int error = std::ferror(f) != 0 ? errno : 0;
-  if (!in) std::fclose(f);
-  if (error != 0) return io_error(error);
-  return out;
 }
 
 bool read_file(const std::string& path, std::vector<uint8_t>& out) {

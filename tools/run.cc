@@ -279,7 +279,10 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
     stream.reset();
     finish_events();
     if (code == kOk) code = shown != kOk ? shown : kept;
-  } catch (const std::bad_alloc&) { fail_without_memory(); }
+  } catch (const std::bad_alloc&) {
+    fail_without_memory();
+    if (code == kOk) code = kFailed;
+  }
   // Traces and dumps get their last records, or say what they lack, when their runtime goes.
   const bool all_written = c.trace.empty() && !c.options.jit_dump && !c.options.perf_map;
   if (all_written && !kLooksForLeaks) leave(code);

@@ -19,6 +19,7 @@ import collections
 import concurrent.futures
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -30,7 +31,7 @@ def add_arguments(parser):
     parser.add_argument("--seconds", type=float, default=1e9, help="for all of them together")
     parser.add_argument("--timeout", type=float, default=30, help="seconds, for one run")
     parser.add_argument("--reader", help="prints what a file of {dir} holds; words as in a shell")
-    parser.add_argument("--report", help="the JSON of the run's report, a file of {dir}")
+    parser.add_argument("--report", help="the run's report, text or JSON, a file of {dir}")
     parser.add_argument("--cwd", default=None)
     parser.add_argument("-j", type=int, default=2, help="runs at once")
     parser.add_argument("command", nargs="+")
@@ -72,7 +73,11 @@ class Run:
     def _losses(self, args):
         try:
             with open(args.report.replace("{dir}", self.dir)) as f:
-                return json.load(f)["losses"]
+                text = f.read()
+            if text.startswith("{"):
+                return json.loads(text)["losses"]
+            said = re.search(r"^losses: (.*)", text, re.M).group(1).split(", ")
+            return {} if said == ["none"] else {w.rsplit(" ", 1)[0]: int(w.rsplit(" ", 1)[1]) for w in said}
         except (AttributeError, OSError, ValueError, KeyError):
             return {}
 

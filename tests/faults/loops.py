@@ -4,7 +4,8 @@
     loops.py --build build/release --seconds 1200 [NAME...]
 
 Names: hello, hello_c, run, profile, trace (the last two: `run --profile FILE` and `run --trace FILE`,
-which count exactly and on one thread, so that a file that lacks something is found out), each with
+which count exactly and on one thread, so that a file that lacks something is found out), and the same
+three of a tool without a reserve: run_no_reserve, profile_no_reserve, trace_no_reserve. Each with
 .allocations or .calls behind it for one loop alone. Exit code 1 when one has a finding."""
 import argparse
 import os
@@ -13,24 +14,31 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+KINDS = ("allocations", "calls")
 ROOT = os.path.dirname(os.path.dirname(HERE))
 MIX = "examples/programs/wasm/mix.wasm"
 # Each call is counted, and nothing depends on when the worker comes to something.
-EXACT = ["--tier=instrumented", "-O", "workers=0", "--report=json", "--report-to", "{dir}/report"]
+EXACT = ["--tier=instrumented", "-O", "workers=0", "--report-to", "{dir}/report"]
 
 
 def loops(build):
-    """By name: the command, and the reader of its file."""
-    tool = os.path.join(build, "uptier")
-    return {
-        "hello": ([os.path.join(build, "examples", "uptier_hello")], None),
-        "hello_c": ([os.path.join(build, "examples", "uptier_hello_c")], None),
-        "run": ([tool, "run", MIX], None),
-        "profile": ([tool, "run", *EXACT, "--profile", "{dir}/p.upf", MIX],
-                    f"{tool} profile check {{dir}}/p.upf && {tool} profile export --format text {{dir}}/p.upf"),
-        "trace": ([tool, "run", *EXACT, "--trace", "{dir}/t", MIX],
-                  f"{tool} trace validate {{dir}}/t && {tool} trace profile {{dir}}/t"),
-    }
+    """By name: the command, the reader of its file, and which loops it is for."""
+    reader = os.path.join(build, "uptier")
+    profile = (f"{reader} profile check {{dir}}/p.upf > {{dir}}/checked && {reader} profile export --format text "
+               "-o {dir}/text {dir}/p.upf && grep -v '^  time ' {dir}/text")
+    trace = f"{reader} trace validate {{dir}}/t > {{dir}}/checked && {reader} trace profile {{dir}}/t"
+    all_loops = {name: ([os.path.join(build, "examples", "uptier_" + name)], None, KINDS)
+                 for name in ("hello", "hello_c")}
+    for suffix, tool, kinds in (("", reader, KINDS),
+                                ("_no_reserve", os.path.join(build, "tests/faults/uptier_tool_no_reserve"),
+                                 KINDS[:1])):
+        # nlohmann's JSON crashes where memory is refused (it destroys what it has not made): that is what
+        # the tool has its reserve for.
+        json = [] if suffix else ["--report=json"]
+        all_loops["run" + suffix] = [tool, "run", MIX], None, kinds
+        all_loops["profile" + suffix] = [tool, "run", *EXACT, *json, "--profile", "{dir}/p.upf", MIX], profile, kinds
+        all_loops["trace" + suffix] = [tool, "run", *EXACT, *json, "--trace", "{dir}/t", MIX], trace, kinds
+    return all_loops
 
 
 def main():
@@ -42,8 +50,8 @@ def main():
     args = p.parse_args()
     build = os.path.abspath(args.build)
     chosen = []
-    for name, (command, reader) in loops(build).items():
-        for kind in ("allocations", "calls"):
+    for name, (command, reader, kinds) in loops(build).items():
+        for kind in kinds:
             if args.names and name not in args.names and f"{name}.{kind}" not in args.names:
                 continue
             script = {"allocations": ["allocations.py", "--shim", os.path.join(build, "fail_allocations.so")],
@@ -51,6 +59,8 @@ def main():
             words = [sys.executable, os.path.join(HERE, script[0]), *script[1:], "--cwd", ROOT, "-j", str(args.j)]
             if reader:
                 words += ["--reader", reader, "--report", "{dir}/report"]
+            if name in ("run", "profile", "trace") and kind == "allocations":
+                words.append("--all-the-same")
             chosen.append((f"{name}.{kind}", words, command))
     if not chosen:
         raise SystemExit(f"loops: no loop of {' '.join(args.names)}")

@@ -84,7 +84,11 @@ def main():
           + ", ".join(f"{n} {c}" for n, c in sorted(counts.items())), flush=True)
     def one(name, error, n):
         r = traced(args, [name], f"{name}:error={error}:when={n}")
-        return excuse(r, expected.verdict(r), n <= loader[name]), judge.words_of(r)
+        verdict = excuse(r, expected.verdict(r), n <= loader[name])
+        # A call that was interrupted is made again, and nobody needs to know.
+        if error == "EINTR" and verdict in ("refused", "stopped", "told"):
+            verdict = verdict.upper()
+        return verdict, judge.words_of(r)
     sums, bad = collections.Counter(), []
     there = [(name, error) for name, error in plan if counts[name]]
     for i, (name, error) in enumerate(there):
