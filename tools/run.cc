@@ -8,6 +8,7 @@
 #include "embed/wasi/bind.h"
 #include "embed/wasi/wasi.h"
 #include "embed/wasm/engine.h"
+#include "embed/wasm/memory.h"
 #include "embed/wasm/read_module.h"
 #include "tools/commands.h"
 #include "tools/events.h"
@@ -198,6 +199,16 @@ wasm::Bounds bounds_of(const wasm::ModuleInfo& module, const wasm::EngineOptions
   return module.memory ? wasm::bounds_of(*module.memory, options.max_pages, wanted) : wanted;
 }
 
+// Code that checks bounds has a module key of its own, so what is observed of it is not added to other runs.
+void tell_of_bounds(const RunCommand& c, wasm::Bounds wanted, const wasm::Instance& instance) {
+  const bool observed = !c.options.profile.empty() || !c.trace.empty();
+  const wasm::Memory* memory = instance.memory();
+  if (!observed || memory == nullptr || memory->bounds() == wanted) return;
+  fail(kOk,
+       "the system refused the address space of a guarded memory: bounds are checked in code, and "
+       "counts are kept apart from those of runs with a guarded memory");
+}
+
 int start(wasm::Instance& instance, const RunCommand& c) {
   if (!c.invoke.empty()) return call_function(instance, c);
   wasm::Extern main = instance.find_export("_start");
@@ -263,6 +274,7 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
   wasm::Instantiation made = store.instantiate(*module, linker);
   int code = kOk;
   if (made.ok()) {
+    tell_of_bounds(c, bounds_of(module->info(), engine_options), *made.instance);
     code = start(*made.instance, c);
   } else if (made.error) {
     code = fail(kRefused, c.module + ": " + made.error->message);

@@ -131,7 +131,9 @@ def loop(args, runs, until):
     pending = iter(runs)
     with concurrent.futures.ThreadPoolExecutor(args.j) as pool:
         def one(_):
-            while time.monotonic() < until:
+            tried = 0
+            while tried == 0 or time.monotonic() < until:
+                tried += 1
                 try:
                     name, f = next(pending)
                 except StopIteration:

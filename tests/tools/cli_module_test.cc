@@ -34,6 +34,20 @@ TEST_F(CliModule, comes_by_stdin_and_pipes) {
   EXPECT_NE(none.err.find("uptier: -: "), std::string::npos) << none.err;
 }
 
+// Eight GiB of addresses are not to be had.
+TEST_F(CliModule, counts_of_code_that_checks_bounds_are_said_to_be_kept_apart) {
+  const std::string run = "ulimit -v 4000000; " UPTIER_TOOL " run ";
+  const std::string said = "counts are kept apart";
+  RunResult profiled = in_dir(run + "--profile p.upf " + wasm_path("mix"));
+  EXPECT_EQ(profiled.code, 0) << profiled.err;
+  EXPECT_EQ(profiled.out, expected_output("mix"));
+  EXPECT_NE(profiled.err.find(said), std::string::npos) << profiled.err;
+  EXPECT_NE(in_dir(run + "--trace t " + wasm_path("mix")).err.find(said), std::string::npos);
+  EXPECT_EQ(in_dir(run + wasm_path("mix")).err, "");
+  EXPECT_EQ(tool("run --profile q.upf " + wasm_path("mix")).err, "");
+  EXPECT_EQ(tool("run --explicit-bounds --profile r.upf " + wasm_path("mix")).err, "");
+}
+
 // Says that it runs, waits for a byte, and ends with what a function says that was not called before.
 constexpr const char* kWaits = R"((module
   (import "wasi_snapshot_preview1" "fd_write" (func $w (param i32 i32 i32 i32) (result i32)))
