@@ -45,15 +45,15 @@ enum {
   UPTIER_TRACE_EDGE,    // at once: `event` depends on `parent`; user data: its name, or NULL
   UPTIER_TRACE_REGION,  // lasts
   UPTIER_TRACE_TASK,    // lasts: one execution of a node
-  UPTIER_TRACE_BARRIER,    // lasts
-  UPTIER_TRACE_LOCK,       // lasts
-  UPTIER_TRACE_SIGNAL,     // at once
-  UPTIER_TRACE_TRANSFER,   // lasts
-  UPTIER_TRACE_THREAD,     // lasts; user data: the thread's name, or NULL
-  UPTIER_TRACE_WAIT,       // lasts
-  UPTIER_TRACE_FUNCTION,   // lasts; user data of the begin: a text, or NULL
-  UPTIER_TRACE_METADATA,   // at once: metadata of `event` changed
-  UPTIER_TRACE_ARGUMENTS,  // lasts; user data: uptier_trace_arguments
+  UPTIER_TRACE_BARRIER,               // lasts
+  UPTIER_TRACE_LOCK,                  // lasts
+  UPTIER_TRACE_SIGNAL,                // at once
+  UPTIER_TRACE_TRANSFER,              // lasts
+  UPTIER_TRACE_THREAD,                // lasts; user data: the thread's name, or NULL
+  UPTIER_TRACE_WAIT,                  // lasts
+  UPTIER_TRACE_FUNCTION,              // lasts; user data of the begin: a text, or NULL
+  UPTIER_TRACE_METADATA,              // at once: metadata of `event` changed
+  UPTIER_TRACE_ARGUMENTS,             // lasts; user data: uptier_trace_arguments
   UPTIER_TRACE_FIRST_USER_KIND = 64,  // kinds from here on are made by user_kind()
   UPTIER_TRACE_KINDS = 256,
   UPTIER_TRACE_TYPES = 512,

@@ -1,8 +1,8 @@
 // Instructions of IR text: one function per form of operands.
 #include "jit/frontend/add_fuel.h"
 #include "jit/frontend/parse_impl.h"
-#include "jit/ir/turns.h"
 #include "jit/ir/names.h"
+#include "jit/ir/turns.h"
 
 namespace uptier::jit {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "jit/ir/fuel_flag.h"
-#include "jit/ir/turns.h"
 #include "jit/ir/names.h"
+#include "jit/ir/turns.h"
 
 namespace uptier::jit {
 namespace {

@@ -40,7 +40,7 @@ inline constexpr Gp kCountdown = x86::r10;
 class BaselineAssembler {
  public:
   using Label = jit::Label;
-  using Condition = jit::Condition;
+  using Condition = jit::FlagCondition;
 
   struct Input {
     CodeSpace& space;

@@ -1,5 +1,5 @@
 // Counts and what else probes observe, in instrumented copies. As in baseline code
-// (baseline/select_probe.cc), with what is live in registers: routines keep every one but r11.
+// (x64/baseline_probe.cc), with what is live in registers: routines keep every one but r11.
 #include "jit/code/probe_routines.h"
 #include "jit/x64/emit_impl.h"
 #include "jit/x64/range_probe.h"

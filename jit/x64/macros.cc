@@ -8,7 +8,7 @@ namespace uptier::jit {
 namespace {
 
 using CC = x86::CondCode;
-using Parity = Condition::Parity;
+using Parity = FlagCondition::Parity;
 
 const asmjit::CpuFeatures::X86& features() { return asmjit::CpuInfo::host().features().x86(); }
 
@@ -22,7 +22,7 @@ Status check_cpu() {
 
 // ---- Conditions -------------------------------------------------------------------------------
 
-Condition negate(Condition c) {
+FlagCondition negate(FlagCondition c) {
   c.code = x86::negateCond(c.code);
   if (c.parity != Parity::kIgnore) {
     c.parity = c.parity == Parity::kAndClear ? Parity::kOrSet : Parity::kAndClear;
@@ -30,7 +30,7 @@ Condition negate(Condition c) {
   return c;
 }
 
-Condition int_condition(Opcode op) {
+FlagCondition int_condition(Opcode op) {
   switch (op) {
     case Opcode::kEqz:
     case Opcode::kEq: return {CC::kE};
@@ -62,8 +62,8 @@ Opcode swap_comparison(Opcode op) {
 
 // "Above" is false for unordered operands, "below" is true; so less-than is asked the other way
 // round.
-Condition emit_float_compare(CodeBuffer& b, Opcode op, bool wide, const Xmm& left,
-                             const Xmm& right) {
+FlagCondition emit_float_compare(CodeBuffer& b, Opcode op, bool wide, const Xmm& left,
+                                 const Xmm& right) {
   bool swap = op == Opcode::kFLt || op == Opcode::kFLe;
   Xmm x = swap ? right : left, y = swap ? left : right;
   wide ? b.assembler().ucomisd(x, y) : b.assembler().ucomiss(x, y);
@@ -76,7 +76,7 @@ Condition emit_float_compare(CodeBuffer& b, Opcode op, bool wide, const Xmm& lef
   }
 }
 
-void emit_jump_if(CodeBuffer& b, Condition c, const Label& target) {
+void emit_jump_if(CodeBuffer& b, FlagCondition c, const Label& target) {
   Assembler& a = b.assembler();
   if (c.parity == Parity::kAndClear) {
     Label skip = b.new_label();
@@ -89,7 +89,7 @@ void emit_jump_if(CodeBuffer& b, Condition c, const Label& target) {
   if (c.parity == Parity::kOrSet) a.jp(target);
 }
 
-void emit_set(CodeBuffer& b, Condition c, const Gp& dst, const Gp& scratch) {
+void emit_set(CodeBuffer& b, FlagCondition c, const Gp& dst, const Gp& scratch) {
   Assembler& a = b.assembler();
   a.set(c.code, dst.r8());
   if (c.parity != Parity::kIgnore) {
@@ -100,7 +100,7 @@ void emit_set(CodeBuffer& b, Condition c, const Gp& dst, const Gp& scratch) {
   a.movzx(dst.r32(), dst.r8());
 }
 
-void emit_move_if(CodeBuffer& b, Condition c, const Gp& dst, const Gp& src) {
+void emit_move_if(CodeBuffer& b, FlagCondition c, const Gp& dst, const Gp& src) {
   Assembler& a = b.assembler();
   if (c.parity == Parity::kAndClear) {
     Label skip = b.new_label();

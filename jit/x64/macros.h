@@ -22,26 +22,26 @@ Status check_cpu();
 // ---- Conditions -------------------------------------------------------------------------------
 
 // How to read the flags after a comparison. Floats need the parity flag for equality only.
-struct Condition {
+struct FlagCondition {
   enum class Parity : uint8_t { kIgnore, kAndClear, kOrSet };
   x86::CondCode code = x86::CondCode::kNE;
   Parity parity = Parity::kIgnore;
 };
 
-Condition negate(Condition c);
+FlagCondition negate(FlagCondition c);
 // Returns the condition of an integer comparison (kEq .. kGeU) after `cmp a, b`.
-Condition int_condition(Opcode op);
+FlagCondition int_condition(Opcode op);
 // Returns the condition of the comparison with its operands swapped: a < b is b > a.
 Opcode swap_comparison(Opcode op);
 // Emits ucomiss/ucomisd for a float comparison (kFEq .. kFGe) and returns what to test.
-Condition emit_float_compare(CodeBuffer& b, Opcode op, bool wide, const Xmm& left,
-                             const Xmm& right);
+FlagCondition emit_float_compare(CodeBuffer& b, Opcode op, bool wide, const Xmm& left,
+                                 const Xmm& right);
 // Jumps when the condition holds.
-void emit_jump_if(CodeBuffer& b, Condition c, const Label& target);
+void emit_jump_if(CodeBuffer& b, FlagCondition c, const Label& target);
 // dst = condition ? 1 : 0. Clobbers `scratch` only for conditions with parity. Keeps the flags.
-void emit_set(CodeBuffer& b, Condition c, const Gp& dst, const Gp& scratch);
+void emit_set(CodeBuffer& b, FlagCondition c, const Gp& dst, const Gp& scratch);
 // dst = condition ? src : dst, 64 bits wide.
-void emit_move_if(CodeBuffer& b, Condition c, const Gp& dst, const Gp& src);
+void emit_move_if(CodeBuffer& b, FlagCondition c, const Gp& dst, const Gp& src);
 
 // ---- Constants and addresses ------------------------------------------------------------------
 

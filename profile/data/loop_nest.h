@@ -46,7 +46,7 @@ struct LoopPlace {
 };
 
 // Has the estimates of a method's loops obey the law. `m` passes MethodProfile::check, and its loops
-// are as they were estimated (profile/estimate.h). Those without a timed execution stay as they are,
+// are as they were estimated (profile/data/estimate.h). Those without a timed execution stay as they are,
 // and what is inside of them lies in the next one outwards.
 void settle_loops(uptier::MethodProfile& m, std::span<const LoopPlace> loops,
                   double per_execution = kCyclesPerExecution);

@@ -41,7 +41,6 @@ SUBFLOORS = {
 # Classes whose members may be in several files, by the header that declares them.
 LICENSED = {
     # One file for each family of operations.
-    "jit/baseline/selector.h": "Selector",
     "jit/x64/baseline_assembler.h": "BaselineAssembler",
     "jit/x64/lower_impl.h": "Lowering",
     "jit/x64/emit_impl.h": "Emitter",

@@ -19,6 +19,7 @@
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
 #include "sampler/context.h"
+#include "uptier/runtime.h"
 
 namespace uptier::test {
 
@@ -88,6 +89,17 @@ class CodeMachine {
     registration.emplace(take(jit::CodeRegistration::add(*space, routines->trap_exit())));
     faults.emplace(take(jit::FaultHandlers::install()));
     alt_stack.emplace(take(jit::AltStack::create()));
+  }
+
+  // Calls code as a runtime does: a trap is the outcome, and the thread has none afterwards.
+  Outcome call(const void* entry, const Signature& signature, std::span<const uint64_t> args) {
+    auto r = jit::invoke_code(routines->invoke(), entry, signature, args);
+    if (!r.trapped) return {r.bits, {}};
+    auto& c = thread.context();
+    Trap t{static_cast<TrapCode>(c.pending_trap), {}, c.trap_location, c.trap_detail};
+    c.pending_trap = c.trap_location = 0;
+    c.trap_pc = c.trap_detail = 0;
+    return {0, t};
   }
 
   // Calls code with argument bits and takes the trap, if any, out of the context.

@@ -106,7 +106,8 @@ TEST_F(CliWords, baseline_code_is_not_entered_at_a_loop) {
     const RunResult r = tool("compile " + source + " -f sum --baseline --osr " + osr);
     EXPECT_EQ(r.code, 2) << r.out;
     EXPECT_EQ(r.out, "");
-    EXPECT_NE(r.err.find("--osr: baseline code cannot be entered at a loop"), std::string::npos) << r.err;
+    EXPECT_NE(r.err.find("--osr: baseline code cannot be entered at a loop"), std::string::npos)
+        << r.err;
   }
   EXPECT_EQ(tool("compile " + source + " -f sum --osr 0").code, 0);
   EXPECT_EQ(tool("compile " + source + " -f sum --osr 99").code, 1);

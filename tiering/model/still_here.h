@@ -6,7 +6,7 @@
 namespace uptier::tiering {
 
 // While one exists, the stack of its thread stands still from the constructor's frame up, so that what
-// the stack does not refer to can be freed (as RuntimeImpl::begin_blocked() does; nests in that).
+// the stack does not refer to can be freed (as Runtime::begin_blocked() does; nests in that).
 class StillHere {
  public:
   // `here`: the calling thread; null does nothing.

@@ -71,7 +71,7 @@ class AttachedThread {
   // the stack that the thread is on. A trap that drops them takes them off.
   const jit::HostExit* host_exits = nullptr;
 
-  // Whether the thread waits outside compiled code (RuntimeImpl::begin_blocked). While it does, the
+  // Whether the thread waits outside compiled code (Runtime::begin_blocked). While it does, the
   // stack that it is on stands still from `stack_top` up, as those that are suspended do, and the
   // reclaimer may look at them.
   enum Blocked : uint32_t { kRunning, kBlocked, kLookedAt };

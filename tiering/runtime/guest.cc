@@ -3,7 +3,8 @@
 namespace uptier::tiering {
 
 Guest::Guest(Engine& engine, GuestWaits& waits)
-    : notes(engine, waits),
+    : waits(waits),
+      notes(engine, waits),
       counters(engine, notes),
       samples(engine, waits, notes),
       unattached(engine),

@@ -34,6 +34,7 @@ struct Guest {
   // Both outlive this.
   Guest(Engine& engine, GuestWaits& waits);
 
+  const GuestWaits& waits;
   Notes notes;
   Counters counters;
   OptimizedSamples samples;

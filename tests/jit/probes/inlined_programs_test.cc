@@ -45,14 +45,7 @@ class OptimizedRuntime final : public NullRuntime, jit::CallResolver, jit::Inlin
   }
   const void* entry_address(MethodId m) const override { return machine_.stubs->stub(m); }
   Outcome invoke(MethodId m, std::span<const uint64_t> args) override {
-    auto r = jit::invoke_code(machine_.routines->invoke(), entry_address(m),
-                              methods_[m.index()].info.signature, args);
-    if (!r.trapped) return {r.bits, {}};
-    auto& c = machine_.thread.context();
-    Trap t{static_cast<TrapCode>(c.pending_trap), {}, c.trap_location, c.trap_detail};
-    c.pending_trap = c.trap_location = 0;
-    c.trap_pc = c.trap_detail = 0;
-    return {0, t};
+    return machine_.call(entry_address(m), methods_[m.index()].info.signature, args);
   }
 
   uint32_t methods() const { return static_cast<uint32_t>(methods_.size()); }

@@ -3,11 +3,11 @@
 
 #include <fstream>
 
+#include "profile/data/text.h"
 #include "profile/formats/export.h"
 #include "profile/formats/llvm_text.h"
 #include "profile/formats/pprof.h"
 #include "profile/formats/tsv.h"
-#include "profile/data/text.h"
 #include "profile/upf/write.h"
 #include "tests/support/tool_dir.h"
 #include "uptier/profile_file.h"

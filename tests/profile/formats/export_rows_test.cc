@@ -243,7 +243,7 @@ TEST_F(ImportTool, rows_and_llvm_text_become_files_again) {
   ASSERT_EQ(tool("profile import p.tsv p.tsv -o back.upf").code, 0);  // a run counts once
   EXPECT_EQ(read("back.upf").profile, read("p.upf").profile);
   EXPECT_EQ(read("back.upf").info, read("p.upf").info);
-  ASSERT_GT(read("p.upf").calls.graph.size(), 10u);
+  ASSERT_GT(read("p.upf").calls.graph.size(), 5u);  // how many is a matter of timing
   EXPECT_EQ(read("back.upf").calls, read("p.upf").calls);
   ASSERT_EQ(in_dir("cat p.tsv | " UPTIER_TOOL " profile import - -o pipe.upf").code, 0);
   EXPECT_EQ(read("pipe.upf").profile, read("p.upf").profile);

@@ -29,7 +29,8 @@ TEST(LiveSettings, an_option_is_settable_or_for_life) {
   std::set<std::string> names;
   std::string lines = Options().table();
   for (size_t at = 0; at < lines.size(); at = lines.find('\n', at) + 1) {
-    if (lines[at] != ' ' && lines[at] != '-') names.insert(lines.substr(at, lines.find(' ', at) - at));
+    if (lines[at] != ' ' && lines[at] != '-')
+      names.insert(lines.substr(at, lines.find(' ', at) - at));
   }
   ASSERT_GT(names.size(), 50u);
   for (const std::string& name : kSettable) EXPECT_TRUE(names.contains(name)) << name;
