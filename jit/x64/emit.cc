@@ -60,6 +60,7 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   if (in_.inlined_counts != nullptr) b_.tables().inlined_counts = *in_.inlined_counts;
   if (in_.inlined_probes != nullptr) b_.tables().inlined_probes = *in_.inlined_probes;
   b_.tables().frame_size = frame_ + 8 * static_cast<uint32_t>(saved_.size());
+  b_.tables().baseline_frame = in_.osr ? in_.baseline_frame : 0;
   return b_.publish(in_.compile.space, 0, in_.compile.method);
 }
 

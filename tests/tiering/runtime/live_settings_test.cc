@@ -21,7 +21,7 @@ const std::set<std::string> kSettable = {"interval",           "burst",         
                                          "observe_optimized",  "value_versions", "trials",
                                          "deopt_cold",         "cold_samples",   "removed_kept",
                                          "decisions_kept",     "max_queue",      "profile_decay",
-                                         "profile_sync",       "code_budget"};
+                                         "profile_sync",       "code_budget",    "sample_hz"};
 
 TEST(LiveSettings, an_option_is_settable_or_for_life) {
   Result<std::unique_ptr<Runtime>> r = Runtime::create(Options());

@@ -1,10 +1,14 @@
 // Runtime::walk and call_site: the list is the chain of calls, in whichever code each one is.
 #include <gtest/gtest.h>
 
+#include <ucontext.h>
+
 #include <algorithm>
 #include <array>
 
+#include "jit/code/code.h"
 #include "tests/support/workshop.h"
+#include "tiering/model/thread.h"
 
 namespace uptier::test::stack_walk_test {
 namespace {
@@ -49,6 +53,8 @@ class Ring {
 
   uint64_t looked = 0;
   std::string wrong;  // the first list that was not what it should be
+  uint64_t sampled_wrong = 0;
+  std::string wrong_sample;  // likewise, of a stack sample
 
  private:
   void direct(FunctionBuilder& b) {
@@ -136,6 +142,44 @@ class Ring {
                  runtime().walk(two) == std::min<size_t>(2, count) && two[0] == all[0] &&
                  runtime().walk({}) == 0;
     if (!right && wrong.empty()) wrong = "is " + text(got) + "\nnot " + text(expected_);
+    compare_sample(got);
+  }
+
+  // What a sampling signal here would see is the same, found without the unwinder.
+  void compare_sample(std::span<const CallSite> walked) {
+    ucontext_t machine;
+    getcontext(&machine);
+    auto& t = *static_cast<tiering::AttachedThread*>(sampler::current_context()->owner);
+    sampler::StackRecord r;
+    tiering::walk_sampled_thread(&t, &machine, r);
+    Sites got;
+    for (uint32_t i = 0; i < r.count; ++i) {
+      uint64_t pc = sampler::StackRecord::pc_of(r.frames[i]);
+      add_bodies(*t.sampled_code.space, pc, got);
+    }
+    bool right = std::ranges::equal(got, walked) && r.gap == sampler::SampleGap::kNone &&
+                 r.leaf == sampler::SampleLeaf::kHost;
+    if (right) return;
+    ++sampled_wrong;
+    if (!wrong_sample.empty()) return;
+    wrong_sample = "is " + text(got) + sampler::sample_leaf_name(r.leaf) + " " +
+                   sampler::sample_gap_name(r.gap) + "\nnot " + text(walked);
+  }
+
+  // All frames are callers here.
+  static void add_bodies(const jit::CodeSpace& space, uint64_t pc, Sites& to) {
+    const jit::Code* code = space.owner_of(reinterpret_cast<const void*>(pc));
+    if (code == nullptr) return;
+    const jit::CallRow* call = code->call_at(reinterpret_cast<const void*>(pc + 1));
+    if (call == nullptr) return;
+    uint32_t body = call->body, loc = call->loc;
+    while (body != 0) {
+      to.push_back({code->method_of(body), loc});
+      const jit::InlineRow& row = code->tables().inlined[body - 1];
+      body = row.parent;
+      loc = row.loc;
+    }
+    to.push_back({code->method(), loc});
   }
 
   static inline Ring* here_ = nullptr;
@@ -203,6 +247,7 @@ TEST_P(StackWalk, is_the_chain_of_calls) {
     }
   }
   EXPECT_EQ(ring.wrong, "");
+  EXPECT_EQ(ring.sampled_wrong, 0u) << ring.wrong_sample;
   EXPECT_EQ(ring.looked, 600u);  // loops on the way go round three times
   Report r = ring.runtime().report();
   uint32_t most = 0;
