@@ -22,6 +22,7 @@
 
 #include "jit/code/code_space.h"
 #include "sampler/context.h"
+#include "sampler/host_code.h"
 #include "sampler/stack_record.h"
 
 namespace uptier::jit {
@@ -31,6 +32,7 @@ class StubTable;
 struct SampleWalk {
   const CodeSpace& space;
   const StubTable& stubs;
+  const sampler::HostCode& host;
   const sampler::Activation* innermost;  // of the thread, may be null
   uint64_t stack_low, stack_high;        // of the stack that the thread should be on
 

@@ -171,7 +171,9 @@ class SampleWalker {
     for (int i = 0; i < kLinks; ++i) {
       if (!on_stack(rbp) || !on_stack(rbp + 8) || rbp % 16 != 0 || rbp >= end()) return false;
       uint64_t pc = word_at(rbp + 8), next = word_at(rbp);
-      if (!walk_.space.contains(address(pc - 1))) return in_host;
+      if (!walk_.space.contains(address(pc - 1))) {
+        return in_host && walk_.host.is_return_address(pc);
+      }
       if (next == invoke_rbp()) return true;
       const Code* code = walk_.space.owner_of(address(pc - 1));
       if (code != nullptr && (!follows_call(*code, pc) || called_host(walk_.space, *code, pc))) {

@@ -128,9 +128,9 @@ TEST_P(StackClock, another_thread_switches_it) {
     walks = s.walks;
   });
   while (sampler == nullptr) std::this_thread::yield();
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 200; ++i) {
     sampler.load()->change(i % 2 == 0 ? 10'000 : 0);
-    usleep(500);
+    usleep(GetParam() == SampleEngine::kTaskClock ? 500 : 8000);  // two ticks of the kernel
   }
   end = true;
   burner.join();

@@ -40,7 +40,7 @@ Status StackSampling::begin(AttachedThread& t) {
 
 void StackSampling::thread_came(AttachedThread& t) {
   assert(parts_.space != nullptr && parts_.stubs != nullptr);
-  t.sampled_code = {parts_.space.get(), parts_.stubs.get()};
+  t.sampled_code = {parts_.space.get(), parts_.stubs.get(), &host_};
   if (!ticks()) return;
   if (Status s = begin(t); !s) parts_.log.say(LogLevel::kWarning, s.error().message);
 }
@@ -55,6 +55,7 @@ Status StackSampling::change_rate() {
   bool on = parts_.live.sample_hz != 0;
   if (on) {
     if (Status s = signal_.take(); !s) return s;
+    if (!ever_) host_.look();
   }
   on_.store(on, std::memory_order_relaxed);
   Status status;

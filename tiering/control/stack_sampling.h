@@ -62,6 +62,7 @@ class StackSampling {
   void say_fallback(const AttachedThread& t);
 
   const Parts parts_;
+  sampler::HostCode host_;
   SampleSignal signal_;  // before the threads go
   StackSamples samples_;
   std::atomic<bool> on_{false};

@@ -16,6 +16,7 @@
 #include "jit/code/faults.h"
 #include "sampler/context.h"
 #include "sampler/cost.h"
+#include "sampler/host_code.h"
 #include "sampler/log_ring.h"
 #include "sampler/loop_timer.h"
 #include "sampler/reservation.h"
@@ -59,10 +60,11 @@ class AttachedThread {
   const sampler::LoopTimer& loops() const { return loops_; }
   sampler::StackSampler& sampler() { return sampler_; }
   const sampler::StackSampler& sampler() const { return sampler_; }
-  // What the walks of its samples look at; before the first. Both outlive it.
+  // What the walks of its samples look at; before the first. They outlive it.
   struct SampledCode {
     const jit::CodeSpace* space = nullptr;
     const jit::StubTable* stubs = nullptr;
+    const sampler::HostCode* host = nullptr;
   };
   SampledCode sampled_code;
   sampler::CostMeter& cost() { return cost_; }

@@ -93,7 +93,7 @@ double ns_of_path(const TimeReport& t, std::string_view path) {
 TEST(StackSampling, ten_equal_methods_get_ten_percent_each) {
   for (const char* tier : {"baseline", "optimized"}) {
     TenEqual e(options({{"tier", tier}, {"sample_hz", "5000"}}));
-    e.run(2'100'000'000);
+    e.run(2'400'000'000);
     TimeReport t = e.time();
     ASSERT_EQ(t.engine, SampleEngine::kTaskClock) << "needs perf_event_open";
     EXPECT_GT(t.samples, 9'000u);

@@ -235,6 +235,7 @@ class StackWalk : public testing::TestWithParam<Mode> {};
 TEST_P(StackWalk, is_the_chain_of_calls) {
   Options o;
   for (auto [name, value] : GetParam().options) ASSERT_TRUE(o.set(name, value).ok()) << name;
+  o.sample_hz = 1000;
   Ring ring(o);
   ThreadScope scope(ring.runtime());
   for (uint32_t round = 0; round < 600 && ring.wrong.empty(); ++round) {
