@@ -21,6 +21,8 @@ namespace {
 constexpr uint64_t kSecond = 1'000'000'000;
 // Periods are drawn from the mean less a part, to the mean and a part: of 1,024 parts.
 constexpr uint64_t kJitter = 92;
+// Periods of the event that are the same: the kernel stops and starts it for another one.
+constexpr uint32_t kAlike = 8;
 
 // Its address is what our timers send.
 constinit const char g_cookie = 0;
@@ -186,7 +188,7 @@ uint64_t StackClock::take(const siginfo_t& info) noexcept {
     weight = drawn_ * (1 + static_cast<uint64_t>(std::max(info.si_overrun, 0)));
   }
   covered_ns_.store(covered + weight, std::memory_order_relaxed);
-  arm(period);
+  if (fd_ < 0 || ++taken_ % kAlike == 0) arm(period);
   if (period_.load() == 0) disarm();
   return weight;
 }

@@ -7,8 +7,8 @@
 //
 // The law: the weights that take() returns add up to the processor time since start(), but for the part of
 // a period that is not over. So a signal that was late, or that the kernel held back, weighs more; none
-// weighs nothing. Each period is drawn from 91 to 109 % of the mean one, against lockstep with a program
-// that has a period of its own.
+// weighs nothing. Each period (of the event: each eighth) is drawn from 91 to 109 % of the mean one, against
+// lockstep with a program that has a period of its own.
 //
 // A real-time signal, whose handler finds out by is_mine() whether it is this clock's. In the child of a fork
 // there is no timer, and the event is the parent's: the clock does nothing there.
@@ -73,6 +73,7 @@ class StackClock {
   std::atomic<uint64_t> began_ns_{0};    // of the span under way
   std::atomic<uint64_t> drawn_{0};       // the period under way
   std::atomic<uint64_t> random_{0};
+  uint32_t taken_ = 0;  // samples; the thread's own
   clockid_t cpu_clock_ = 0;
   std::atomic<int> fd_{kNone};     // of the event
   std::atomic<int> timer_{kNone};  // the kernel's number

@@ -148,10 +148,10 @@ class SampleWalker {
       if (!follows_call(*code, pc)) continue;
       const CodeTables& t = code->tables();
       uint64_t rbp = slot + 8 + t.frame_size + t.baseline_frame;
-      if (!leads_to_invoke(rbp, called_host(walk_.space, *code, pc))) continue;
-      if (out_.count == 0 && routine && out_.leaf == SampleLeaf::kHost) {
-        out_.leaf = SampleLeaf::kRuntime;
-      }
+      bool in_host = called_host(walk_.space, *code, pc);
+      if (!leads_to_invoke(rbp, in_host)) continue;
+      // A word that looks like a routine's may be a stale one; the call itself says more.
+      if (out_.count == 0 && routine && !in_host) out_.leaf = SampleLeaf::kRuntime;
       return go_on(slot, rbp);
     }
     // Code that has not called any guest code yet, or the invoke itself.
