@@ -5,6 +5,7 @@
 #include <span>
 
 #include "jit/analysis/frequencies.h"
+#include "jit/code/tally_table.h"
 #include "jit/ir/function.h"
 #include "jit/opt/compile_limit.h"
 #include "jit/opt/inline_calls.h"
@@ -16,6 +17,7 @@ namespace uptier::jit {
 struct Optimized {
   LoopNest loops;
   Frequencies frequencies;
+  TallyTable tallies;  // empty unless there was a source
   bool given_up = false;  // the limit ended it: the rest is nothing
   BlockCounts counts;  // that it was optimized for, of inlined bodies too; empty without a profile
 };
@@ -23,9 +25,9 @@ struct Optimized {
 // Optimizes `f` and lays out its blocks. `observer` may be null. In an instrumented copy all blocks
 // that run keep their probes, and `observed` says which indirect calls are counted by target and
 // which other probes look at their values; null: none. It is null in plain code.
-// `limit` may be null.
+// `limit` may be null. `tallies`: gives the words that the code counts in; null: it does not.
 Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer = nullptr,
                    Copy copy = Copy::kPlain, const ProbePlan* observed = nullptr,
-                   CompileLimit* limit = nullptr);
+                   CompileLimit* limit = nullptr, TallySource* tallies = nullptr);
 
 }  // namespace uptier::jit

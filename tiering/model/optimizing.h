@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "jit/ir/inline_path.h"
 #include "jit/opt/inlinee.h"
 #include "sampler/convergence.h"
 #include "tiering/base/made_later.h"
@@ -66,6 +67,13 @@ struct LoopCopies {
   uint64_t compile_ns = 0;
 };
 
+// What optimized code has counted exactly, see observe/tallied.h.
+struct TalliedSum {
+  double calls = 0;  // that ran optimized code
+  // Executions of blocks, by block site - 1; of the method's own body by the empty path.
+  std::map<jit::InlinePath, std::vector<double>> blocks;
+};
+
 struct Optimizing {
   // The instrumented copy in service; see copy_control.h. Stores are releases that pair with
   // acquire loads in slow paths.
@@ -77,6 +85,7 @@ struct Optimizing {
       nullptr};  // of the version in service, while it lasts; likewise released
   MadeLater<LoopCopies> loop_copies;  // made once, and then as it is
 
+  TalliedSum tallied;  // by versions whose code was freed
   CopyWindows windows;
   bool asked = false;         // for a copy, once for each optimized version
   uint64_t calls_before = 0;  // calls that were known of when that one came into service

@@ -27,6 +27,7 @@
 #include "tiering/control/rate_control.h"
 #include "tiering/control/trials.h"
 #include "tiering/control/value_guards.h"
+#include "tiering/model/tally_words.h"
 #include "tiering/observe/observer.h"
 #include "tiering/runtime/code_entries.h"
 #include "tiering/runtime/looks.h"
@@ -150,8 +151,10 @@ Engine::Engine(Runtime& runtime, const Options& o, const StressPlan& plan, Trace
       hosts(std::make_unique<GoneHosts>(state_mutex, methods, places, *reclaimer)),
       stops(interrupt_signal(options)),
       threads(options.log_records),
+      tally_words(std::make_unique<TallyWords>(threads)),
       observer(
-          std::make_unique<Observer>(options, live, schedule.ladder, sink, hosts_policy, events)),
+          std::make_unique<Observer>(options, live, schedule.ladder, sink, hosts_policy, events,
+                                     *tally_words)),
       saved(std::make_unique<SavedProfile>(options, live, methods, *observer)),
       known_methods(std::make_unique<KnownMethods>()),
       requests(std::make_unique<Requests>(options.max_queue, methods, events)),
@@ -288,6 +291,7 @@ void Engine::make_owners() {
                             .space = *space,
                             .stubs = *stubs,
                             .poll_words = *poll_words,
+                            .tallies = *tally_words,
                             .routines = routines,
                             .helpers = helpers});
   in_service =
@@ -303,6 +307,7 @@ void Engine::make_owners() {
                                                    .hosts = *hosts,
                                                    .fast = *fast,
                                                    .stubs = *stubs,
+                                                   .tallied = observer->tallied,
                                                    .relay = relay,
                                                    .events = events});
   relay = std::make_unique<Relay>(Relay::Parts{.options = options,

@@ -67,6 +67,7 @@ class Relay;
 class Requests;
 class SavedProfile;
 class System;
+class TallyWords;
 class Trials;
 class ValueGuards;
 class WaitedMutex;
@@ -178,6 +179,7 @@ struct Engine {
   std::unique_ptr<GoneHosts> hosts;
   Stops stops;  // before the threads
   Threads threads;
+  std::unique_ptr<TallyWords> tally_words;
   std::unique_ptr<Observer> observer;
   std::unique_ptr<SavedProfile> saved;
   std::unique_ptr<KnownMethods> known_methods;

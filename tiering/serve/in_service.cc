@@ -11,6 +11,7 @@
 #include "tiering/base/log.h"
 #include "tiering/model/event_of.h"
 #include "tiering/model/places.h"
+#include "tiering/observe/tallied.h"
 #include "tiering/serve/in_service.h"
 
 namespace uptier::tiering {
@@ -47,6 +48,7 @@ InService::InService(const Parts& p)
       hosts_(p.hosts),
       fast_(p.fast),
       stubs_(p.stubs),
+      tallied_(p.tallied),
       relay_(p.relay),
       events_(p.events) {}
 
@@ -260,8 +262,9 @@ void InService::reclaim_locked() noexcept {
     if (!reclaimer_.has_limbo()) continue;
     Reclaimer::Freed freed;
     finishes([&] { freed = reclaimer_.reclaim(threads_.all()); });
-    for (const Version* v : freed.versions) {
+    for (Version* v : freed.versions) {
       assert(v->freed && v->retired);
+      finishes([&] { tallied_.keep(methods_.at(v->method.index()), *v); });
       hosts_.let_go_locked(*v);
       v->moved ? relay_->forget_locked(*v) : relay_->note_changes(1);
     }

@@ -1,0 +1,211 @@
+#include "tiering/observe/settled.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "profile/algebra/rake.h"
+#include "profile/base/numbers.h"
+#include "tiering/observe/stream_sums.h"
+
+namespace uptier::tiering {
+namespace {
+
+constexpr int kFitRounds = 12;
+
+uint64_t whole(double n) { return n >= 0x1p63 ? uint64_t{1} << 63 : static_cast<uint64_t>(n + 0.5); }
+
+// Multiplies the estimates of a table, and of what it has no room for.
+void scale_table(Table* table, uint64_t* other, double to) {
+  double sum = other == nullptr ? 0 : static_cast<double>(*other);
+  if (table != nullptr) {
+    for (const auto& [key, entry] : *table) sum += static_cast<double>(entry.estimate);
+  }
+  if (sum <= 0) return;
+  double factor = to / sum;
+  if (other != nullptr) *other = whole(static_cast<double>(*other) * factor);
+  if (table == nullptr) return;
+  for (auto& [key, entry] : *table) {
+    entry.estimate = std::max(entry.count, whole(static_cast<double>(entry.estimate) * factor));
+  }
+}
+
+}  // namespace
+
+void fit_edges(std::span<const profile::FlowEdge> graph, std::span<const double> blocks,
+               std::vector<double>& edges) {
+  std::vector<double> out(blocks.size() + 1), in(blocks.size() + 1);
+  auto sum = [&](std::vector<double>& sums, auto end) {
+    std::ranges::fill(sums, 0);
+    for (size_t e = 0; e < edges.size(); ++e) sums[end(graph[e])] += edges[e];
+  };
+  auto from = [](const profile::FlowEdge& e) { return e.from; };
+  auto to = [](const profile::FlowEdge& e) { return e.to; };
+  auto scale = [&](std::vector<double>& sums, auto end) {
+    sum(sums, end);
+    for (size_t e = 0; e < edges.size(); ++e) {
+      uint32_t v = end(graph[e]);
+      if (v == 0 || sums[v] <= 0) continue;
+      edges[e] *= blocks[v - 1] / sums[v];
+    }
+  };
+  // Where a block has run and nothing is known of its branch, every way is as likely.
+  sum(out, from);
+  for (size_t e = 0; e < edges.size(); ++e) {
+    uint32_t v = graph[e].from;
+    if (v != 0 && out[v] <= 0 && blocks[v - 1] > 0) edges[e] = 1;
+  }
+  for (int round = 0; round < kFitRounds; ++round) {
+    scale(in, to);
+    scale(out, from);
+  }
+}
+
+bool Settled::counts_all(const Method& m) const {
+  return std::ranges::all_of(m.versions, [](const auto& v) {
+    bool counts = v->tier == Tier::kOptimized && v->copy == Copy::kPlain && !v->freed && !v->moved;
+    return !counts || !v->tallies.words.empty() || v->installed_ns == 0;
+  });
+}
+
+profile::Observed Settled::baseline_part(const Method& m, uint64_t calls) const {
+  const Schema& schema = m.probes->schema();
+  profile::Observed sum;
+  sum.counts.resize(schema.words());
+  sum.estimates.resize(schema.words());
+  double covered = 0;
+  uint64_t iterations = 0;
+  for (const auto& [thread, s] : m.flushed->streams) {
+    iterations += s.iterations;
+    if ((thread & kOptimizedStream) != 0) continue;
+    covered += s.coverage.covered;
+    for (size_t w = 0; w < std::min(sum.estimates.size(), s.seen.estimates.size()); ++w) {
+      profile::add_saturating(sum.estimates[w], s.seen.estimates[w]);
+    }
+  }
+  if (!is_brought_to_all(live_) || m.probes->counts_by_calls()) return sum;
+  double slots = static_cast<double>(iterations) / static_cast<double>(slot_of(m, live_));
+  double there_were = static_cast<double>(calls) + slots;
+  double rest = covered > 0 && there_were > 0 ? there_were / covered : 1;
+  profile::rake(schema, m.probes->draws(), sum, calls, iterations, rest);
+  return sum;
+}
+
+MethodProfile Settled::profile_of(const Method& m) const {
+  MethodProfile p = estimates_.profile_of(m);
+  TalliedSum optimized = tallied_.sum_of(m);
+  if (getenv("DBG")) {
+    fprintf(stderr, "== %s calls %lu opt calls %.0f\n", m.info.name.c_str(), p.calls, optimized.calls);
+    for (const auto& v : m.versions) {
+      fprintf(stderr, "  v%lu tier %d copy %d osr %d freed %d moved %d inst %d values %zu:", v->serial, (int)v->tier, (int)v->copy,
+              v->osr_loop.valid() ? (int)v->osr_loop.index() : -1, v->freed, v->moved, v->installed_ns != 0, v->values.size());
+      for (const auto& w : v->tallies.words) fprintf(stderr, " %lu/%u", tallied_.words().count(w.at), w.step);
+      fprintf(stderr, "\n");
+      if (getenv("DBG")[0] == '2')
+        for (const auto& sh : v->tallies.shares) fprintf(stderr, "     body %u site %u word %u per %g\n", sh.body, sh.site, sh.word, sh.per);
+    }
+  }
+  if (optimized.blocks.empty() || p.schema.slots.empty()) return p;
+  const std::vector<double>& ran = optimized.blocks[{}];
+  auto in_optimized = std::min(whole(optimized.calls), p.calls);
+  uint64_t in_baseline = p.calls - in_optimized;
+  profile::Observed base = baseline_part(m, in_baseline);
+  std::span<const SiteId> block_of = m.probes->blocks_of_slots();
+  assert(block_of.size() == p.schema.slots.size());
+  std::vector<double> blocks(m.shape->block_weights.size());
+  std::vector<double> seen(blocks.size());
+  std::span<const profile::Draw> draws = m.probes->draws();
+  double entries = 0;
+  for (size_t i = 0; i < p.schema.slots.size(); ++i) {
+    const Slot& slot = p.schema.slots[i];
+    if (slot.kind != SlotKind::kBlock) continue;
+    size_t b = slot.site - 1;
+    seen[b] = static_cast<double>(base.estimates[slot.word]);
+    if (slot.site == 1) entries = seen[b];
+    double also = b < ran.size() ? ran[b] : 0;
+    // No call of baseline code was sampled: what it did is taken for what optimized code did.
+    bool unseen = entries == 0 && i < draws.size() && draws[i] == profile::Draw::kCall;
+    if (unseen && optimized.calls > 0) {
+      seen[b] = also / optimized.calls * static_cast<double>(in_baseline);
+    }
+    blocks[b] = seen[b] + also;
+    if (slot.site == 1 && draws[i] == profile::Draw::kCall) {
+      blocks[b] = static_cast<double>(p.calls);
+    }
+    p.estimates[slot.word] = std::max(p.counts[slot.word], whole(blocks[b]));
+  }
+  std::span<const profile::FlowEdge> graph = m.probes->flow_edges();
+  std::vector<double> edges;
+  for (const Slot& slot : p.schema.slots) {
+    if (slot.kind == SlotKind::kEdge) {
+      // Of both kinds of code: what samples of optimized code have seen of a branch is not known.
+      edges.push_back(static_cast<double>(base.estimates[slot.word]));
+    }
+  }
+  if (!edges.empty() && edges.size() <= graph.size()) {
+    fit_edges(graph.first(edges.size()), blocks, edges);
+    for (const Slot& slot : p.schema.slots) {
+      if (slot.kind != SlotKind::kEdge) continue;
+      p.estimates[slot.word] = std::max(p.counts[slot.word], whole(edges[slot.site - 1]));
+    }
+  }
+  for (size_t i = 0; i < p.schema.slots.size(); ++i) {
+    const Slot& slot = p.schema.slots[i];
+    if (slot.kind != SlotKind::kCallTarget || block_of[i] == 0) continue;
+    auto table = p.tables.find({slot.kind, slot.site});
+    scale_table(table == p.tables.end() ? nullptr : &table->second,
+                &p.estimates[slot.word + slot_word::kTargetOther], blocks[block_of[i] - 1]);
+  }
+  p.behind = !counts_all(m);
+  return p;
+}
+
+void Settled::settle_inlined(const Method& m, InlinedBodies& bodies) const {
+  TalliedSum optimized = tallied_.sum_of(m);
+  if (optimized.blocks.empty()) return;
+  std::map<InlinedKey, const std::vector<double>*> ran;
+  for (const auto& [path, blocks] : optimized.blocks) {
+    if (path.empty()) continue;
+    InlinedKey key{m.info.key, {}};
+    InlinedBody body{{m.shape->cfg_hash}, {}, {}};
+    bool known = true;
+    for (const jit::InlineStep& step : path) {
+      const Method* callee = directory_.method_of(step.method);
+      known &= callee != nullptr && callee->has_shape();
+      if (!known) break;
+      key.path.push_back({step.site, callee->info.key});
+      body.code.push_back(callee->shape->cfg_hash);
+    }
+    if (!known) continue;
+    auto at = bodies.try_emplace(key, std::move(body)).first;
+    ran[key] = &blocks;
+    for (SiteId site = 1; site <= blocks.size(); ++site) {
+      uint64_t n = whole(blocks[site - 1]);
+      auto block = at->second.blocks.find(site);
+      if (n == 0 && block == at->second.blocks.end()) continue;
+      InlinedBlock& b = at->second.blocks[site];
+      b.estimate = std::max(b.count, n);
+      if (b.samples == 0) b.samples = 1;
+    }
+    const Method& callee = *directory_.method_of(path.back().method);
+    std::span<const SiteId> block_of = callee.probes->blocks_of_slots();
+    const auto& slots = callee.probes->schema().slots;
+    for (auto& [kind_and_site, site] : at->second.sites) {
+      if (kind_and_site.first != SlotKind::kCallTarget) continue;
+      for (size_t i = 0; i < std::min(block_of.size(), slots.size()); ++i) {
+        bool it = slots[i].kind == kind_and_site.first && slots[i].site == kind_and_site.second;
+        if (!it || block_of[i] == 0 || block_of[i] > blocks.size()) continue;
+        scale_table(&site.table, &site.estimates[slot_word::kTargetOther], blocks[block_of[i] - 1]);
+      }
+    }
+  }
+  // Only the instrumented copy has inlined it: elsewhere it was called, and is counted there.
+  std::erase_if(bodies, [&](const auto& item) { return !ran.contains(item.first); });
+  std::erase_if(bodies, [](const auto& item) {
+    return item.second.blocks.empty() && item.second.sites.empty();
+  });
+}
+
+}  // namespace uptier::tiering
