@@ -69,9 +69,26 @@ struct LoopCopies {
 
 // What optimized code has counted exactly, see observe/tallied.h.
 struct TalliedSum {
+  // A block of the method's own body (of the empty path), or of one that is inlined into it.
+  struct Place {
+    jit::InlinePath path;
+    SiteId site = 0;  // 0: none
+  };
+  struct Block {
+    double executions = 0;
+    double exact = 0;  // those of them that were counted, not shared out
+    // A block that was counted exactly, beside which the most of the others run, and how many these are.
+    Place beside;
+    double most = 0;
+  };
   double calls = 0;  // that ran optimized code
-  // Executions of blocks, by block site - 1; of the method's own body by the empty path.
-  std::map<jit::InlinePath, std::vector<double>> blocks;
+  std::map<jit::InlinePath, std::vector<Block>> blocks;  // by block site - 1
+
+  const Block* find(const Place& p) const {
+    auto at = blocks.find(p.path);
+    bool has = at != blocks.end() && p.site != 0 && p.site <= at->second.size();
+    return has ? &at->second[p.site - 1] : nullptr;
+  }
 };
 
 struct Optimizing {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
+#include <optional>
+#include <set>
 
 #include "profile/algebra/rake.h"
 #include "profile/base/numbers.h"
@@ -14,6 +14,10 @@ namespace uptier::tiering {
 namespace {
 
 constexpr int kFitRounds = 12;
+// Executions that copies must have seen before they are heard, and as how many those count that the
+// code was compiled for.
+constexpr double kLeastSeen = 16;
+constexpr double kSeenBefore = 32;
 
 uint64_t whole(double n) { return n >= 0x1p63 ? uint64_t{1} << 63 : static_cast<uint64_t>(n + 0.5); }
 
@@ -93,22 +97,58 @@ profile::Observed Settled::baseline_part(const Method& m, uint64_t calls) const 
   return sum;
 }
 
+namespace {
+
+// What instrumented copies of optimized code have seen of a block.
+struct Seen {
+  double count = 0, estimate = 0;
+};
+
+// Returns nothing for a block that they do not count.
+std::optional<Seen> seen_of(const Method& m, const TalliedSum::Place& at) {
+  if (!at.path.empty()) {
+    auto body = m.flushed->inlined_seen.find(at.path);
+    if (body == m.flushed->inlined_seen.end()) return std::nullopt;
+    auto block = body->second.blocks.find(at.site);
+    if (block == body->second.blocks.end()) return std::nullopt;
+    return Seen{static_cast<double>(block->second.count),
+                static_cast<double>(block->second.estimate)};
+  }
+  Seen s;
+  for (const auto& [thread, stream] : m.flushed->streams) {
+    if ((thread & kOptimizedStream) == 0 || at.site > stream.seen.estimates.size()) continue;
+    s.count += static_cast<double>(stream.seen.counts[at.site - 1]);
+    s.estimate += static_cast<double>(stream.seen.estimates[at.site - 1]);
+  }
+  const std::vector<bool>& counted = m.optimizing->windows.observed;
+  bool known = s.count > 0 || (at.site <= counted.size() && counted[at.site - 1]);
+  return known ? std::optional(s) : std::nullopt;
+}
+
+}  // namespace
+
+// A share says how often a block ran beside one that was counted when the code was compiled. Copies
+// that ran since know it better, by as much as they have seen.
+void Settled::refine(const Method& m, TalliedSum& sum) const {
+  for (auto& [path, blocks] : sum.blocks) {
+    for (SiteId site = 1; site <= blocks.size(); ++site) {
+      TalliedSum::Block& b = blocks[site - 1];
+      const TalliedSum::Block* beside = sum.find(b.beside);
+      if (b.exact >= 0.999 * b.executions || beside == nullptr) continue;
+      std::optional<Seen> ran = seen_of(m, b.beside), own = seen_of(m, {path, site});
+      if (!ran || !own || ran->count < kLeastSeen || ran->estimate <= 0) continue;
+      double now = own->estimate * beside->executions / ran->estimate;
+      b.executions = (now * ran->count + b.executions * kSeenBefore) / (ran->count + kSeenBefore);
+    }
+  }
+}
+
 MethodProfile Settled::profile_of(const Method& m) const {
   MethodProfile p = estimates_.profile_of(m);
   TalliedSum optimized = tallied_.sum_of(m);
-  if (getenv("DBG")) {
-    fprintf(stderr, "== %s calls %lu opt calls %.0f\n", m.info.name.c_str(), p.calls, optimized.calls);
-    for (const auto& v : m.versions) {
-      fprintf(stderr, "  v%lu tier %d copy %d osr %d freed %d moved %d inst %d values %zu:", v->serial, (int)v->tier, (int)v->copy,
-              v->osr_loop.valid() ? (int)v->osr_loop.index() : -1, v->freed, v->moved, v->installed_ns != 0, v->values.size());
-      for (const auto& w : v->tallies.words) fprintf(stderr, " %lu/%u", tallied_.words().count(w.at), w.step);
-      fprintf(stderr, "\n");
-      if (getenv("DBG")[0] == '2')
-        for (const auto& sh : v->tallies.shares) fprintf(stderr, "     body %u site %u word %u per %g\n", sh.body, sh.site, sh.word, sh.per);
-    }
-  }
   if (optimized.blocks.empty() || p.schema.slots.empty()) return p;
-  const std::vector<double>& ran = optimized.blocks[{}];
+  refine(m, optimized);
+  const std::vector<TalliedSum::Block>& ran = optimized.blocks[{}];
   auto in_optimized = std::min(whole(optimized.calls), p.calls);
   uint64_t in_baseline = p.calls - in_optimized;
   profile::Observed base = baseline_part(m, in_baseline);
@@ -124,7 +164,7 @@ MethodProfile Settled::profile_of(const Method& m) const {
     size_t b = slot.site - 1;
     seen[b] = static_cast<double>(base.estimates[slot.word]);
     if (slot.site == 1) entries = seen[b];
-    double also = b < ran.size() ? ran[b] : 0;
+    double also = b < ran.size() ? ran[b].executions : 0;
     // No call of baseline code was sampled: what it did is taken for what optimized code did.
     bool unseen = entries == 0 && i < draws.size() && draws[i] == profile::Draw::kCall;
     if (unseen && optimized.calls > 0) {
@@ -165,7 +205,8 @@ MethodProfile Settled::profile_of(const Method& m) const {
 void Settled::settle_inlined(const Method& m, InlinedBodies& bodies) const {
   TalliedSum optimized = tallied_.sum_of(m);
   if (optimized.blocks.empty()) return;
-  std::map<InlinedKey, const std::vector<double>*> ran;
+  refine(m, optimized);
+  std::set<InlinedKey> ran;
   for (const auto& [path, blocks] : optimized.blocks) {
     if (path.empty()) continue;
     InlinedKey key{m.info.key, {}};
@@ -180,9 +221,9 @@ void Settled::settle_inlined(const Method& m, InlinedBodies& bodies) const {
     }
     if (!known) continue;
     auto at = bodies.try_emplace(key, std::move(body)).first;
-    ran[key] = &blocks;
+    ran.insert(key);
     for (SiteId site = 1; site <= blocks.size(); ++site) {
-      uint64_t n = whole(blocks[site - 1]);
+      uint64_t n = whole(blocks[site - 1].executions);
       auto block = at->second.blocks.find(site);
       if (n == 0 && block == at->second.blocks.end()) continue;
       InlinedBlock& b = at->second.blocks[site];
@@ -197,7 +238,8 @@ void Settled::settle_inlined(const Method& m, InlinedBodies& bodies) const {
       for (size_t i = 0; i < std::min(block_of.size(), slots.size()); ++i) {
         bool it = slots[i].kind == kind_and_site.first && slots[i].site == kind_and_site.second;
         if (!it || block_of[i] == 0 || block_of[i] > blocks.size()) continue;
-        scale_table(&site.table, &site.estimates[slot_word::kTargetOther], blocks[block_of[i] - 1]);
+        scale_table(&site.table, &site.estimates[slot_word::kTargetOther],
+                    blocks[block_of[i] - 1].executions);
       }
     }
   }

@@ -38,6 +38,7 @@ class Settled {
 
  private:
   bool counts_all(const Method& m) const;
+  void refine(const Method& m, TalliedSum& sum) const;
   profile::Observed baseline_part(const Method& m, uint64_t calls) const;
 
   const Options& live_;
