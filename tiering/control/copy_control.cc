@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "tiering/base/clock.h"
 #include "tiering/observe/indirect_targets.h"
 #include "tiering/observe/inlined_bodies.h"
 #include "tiering/observe/phase.h"
@@ -11,7 +12,14 @@ namespace uptier::tiering {
 namespace {
 
 // Calls of optimized code after which it is worth a second body.
-constexpr uint64_t kStillHot = 1 << 16;
+constexpr uint64_t kStillHot = 512;
+
+// Samples a second that a method is worth, and the least calls between two. A sampled call takes a
+// slow path of some 100 ns and runs a copy that takes 1.1 times as long.
+constexpr double kSamplesPerSecond = 500;
+constexpr double kDensest = 16;
+// Where sampling begins: from here it widens, 64 samples a step.
+constexpr double kFirst = 64;
 
 }  // namespace
 
@@ -80,8 +88,28 @@ void CopyControl::begin_observing_optimized(Method& m, Version& v) {
   // Evicted meanwhile: it is retired with the others when the method is.
   if (!in_service) return;
   rules_.number(m, v);
+  o.rate.set(rate_for(m));
   o.copy.store(&v, std::memory_order_release);  // pairs with optimized_sample()
   o.copy_expected.store(false, std::memory_order_relaxed);
+}
+
+// As many calls a second as there were since the method was optimized may come.
+sampler::Rate CopyControl::rate_for(const Method& m) const {
+  const Version* v = m.optimized.load(std::memory_order_relaxed);
+  auto calls = static_cast<double>(rates_.progress_of(m).calls - m.optimizing->calls_before);
+  double seconds = static_cast<double>(now_ns() - v->installed_ns) * 1e-9;
+  auto widest = static_cast<double>(rules_.optimized_interval());
+  double gap = seconds > 0 ? calls / seconds / kSamplesPerSecond : widest;
+  gap = std::clamp(gap, std::min(kDensest, widest), widest);
+  uint32_t target = sampler::Ladder::power_below(gap);
+  uint32_t first = std::min(target, sampler::Ladder::power_below(kFirst));
+  return sampler::Rate::decaying(first, target, rules_.burst());
+}
+
+void CopyControl::change_rates(const MethodTable& methods) {
+  for (const auto& m : methods.all()) {
+    if (observes_optimized(*m)) m->optimizing.own().rate.set(rate_for(*m));
+  }
 }
 
 // A new optimized version comes into service: the copy of the one before is not of it. Where there

@@ -19,6 +19,7 @@
 #include "jit/ir/inline_path.h"
 #include "jit/opt/inlinee.h"
 #include "sampler/convergence.h"
+#include "sampler/rate.h"
 #include "tiering/base/made_later.h"
 #include "tiering/model/trial.h"
 #include "tiering/model/version.h"
@@ -103,6 +104,7 @@ struct Optimizing {
   MadeLater<LoopCopies> loop_copies;  // made once, and then as it is
 
   TalliedSum tallied;  // by versions whose code was freed
+  sampler::MethodRate rate;  // of calls that run the copy; slow paths widen it
   CopyWindows windows;
   bool asked = false;         // for a copy, once for each optimized version
   uint64_t calls_before = 0;  // calls that were known of when that one came into service

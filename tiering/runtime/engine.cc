@@ -79,13 +79,6 @@ sampler::Schedule counting_only(sampler::Schedule s) {
   return s;
 }
 
-// Where rates do not adapt, optimized code is not observed.
-sampler::Rate first_optimized_rate(const Options& o) {
-  if (!o.adaptive) return {};
-  uint32_t rung = sampler::Ladder::power_below(static_cast<double>(o.optimized_interval));
-  return sampler::Rate::sampled(rung, static_cast<uint32_t>(o.burst));
-}
-
 // Poll words of versions with long loops: address space, of which only what is used costs memory.
 constexpr uint32_t kPollBytes = 256 << 10;
 
@@ -140,7 +133,6 @@ Engine::Engine(Runtime& runtime, const Options& o, const StressPlan& plan, Trace
       stress(plan),
       schedule(make_schedule(options)),
       counting(counting_only(schedule)),
-      optimized_rate(first_optimized_rate(options).word),
       always_instrumented(schedule.sample_calls && options.interval == 1),
       fast(std::make_unique<sampler::FastSampling>(this, static_cast<uint32_t>(options.max_methods),
                                                    schedule)),

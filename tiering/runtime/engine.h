@@ -149,9 +149,6 @@ struct Engine {
   Stress stress;
   sampler::Schedule schedule;
   sampler::Schedule counting;  // the same without sampled calls: optimized or always instrumented
-  // A sampler::Rate, of methods whose optimized code is observed. Release pairs with the acquire in
-  // OptimizedSamples: the rung is in the ladder.
-  std::atomic<uint64_t> optimized_rate;
   const bool always_instrumented;  // every call is counted
 
   // ---- Code (from start() on) --------------------------------------------------------------------
