@@ -62,9 +62,8 @@ struct OptimizeRequest {
   // CodeTables::inlined and block site - 1, in the unit of `block_counts`; may be null. Nothing where
   // that is empty.
   std::vector<std::vector<float>>* inlined_blocks = nullptr;
-  // Gives the words in which the code counts its entries and loops (opt/place_tallies.h); null: it
-  // does not. Not in instrumented copies.
-  TallySource* tallies = nullptr;
+  // What the code counts of itself, see opt/place_tallies.h. Nothing in instrumented copies.
+  TallyRequest tallies = {};
   // Hears of the passes; may be null.
   PassObserver* observer = nullptr;
   // May end the compilation; null: nothing does.

@@ -192,7 +192,7 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
                           .sample = r.sample,
                           .observed = in_bodies ? &*in_bodies : nullptr},
                          r.observer, r.copy, sites, r.limit,
-                         r.copy == Copy::kPlain ? r.tallies : nullptr);
+                         r.copy == Copy::kPlain ? r.tallies : TallyRequest{});
   if (o.given_up) return given_up(in);
   if (r.inlined_blocks != nullptr) *r.inlined_blocks = o.counts.of_inlined();
   std::vector<InlinedCount> inlined;

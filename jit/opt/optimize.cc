@@ -124,7 +124,7 @@ class Passes {
 }  // namespace
 
 Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, Copy copy,
-                   const ProbePlan* observed, CompileLimit* limit, TallySource* tallies) {
+                   const ProbePlan* observed, CompileLimit* limit, TallyRequest tallies) {
   Passes passes(f, observer, limit);
   bool plain = copy == Copy::kPlain, counting = !plain, groups = false;
   BlockCounts counts;
@@ -165,9 +165,9 @@ Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, 
       o.frequencies = estimate_frequencies(f, control, o.loops, counts);
     };
     analyze();
-    if (tallies != nullptr) {
+    if (tallies.source != nullptr) {
       size_t blocks = f.blocks.size();
-      o.tallies = place_tallies(f, o.loops, o.frequencies, *tallies);
+      o.tallies = place_tallies(f, o.loops, o.frequencies, tallies);
       if (f.blocks.size() != blocks) analyze();
     }
     layout_blocks(f, o.loops, o.frequencies);

@@ -25,9 +25,9 @@ struct Optimized {
 // Optimizes `f` and lays out its blocks. `observer` may be null. In an instrumented copy all blocks
 // that run keep their probes, and `observed` says which indirect calls are counted by target and
 // which other probes look at their values; null: none. It is null in plain code.
-// `limit` may be null. `tallies`: gives the words that the code counts in; null: it does not.
+// `limit` may be null.
 Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer = nullptr,
                    Copy copy = Copy::kPlain, const ProbePlan* observed = nullptr,
-                   CompileLimit* limit = nullptr, TallySource* tallies = nullptr);
+                   CompileLimit* limit = nullptr, TallyRequest tallies = {});
 
 }  // namespace uptier::jit

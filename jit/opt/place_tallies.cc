@@ -36,18 +36,19 @@ class TallyPlacer {
   TallyPlacer(Function& f, const LoopNest& loops, const Frequencies& q)
       : f_(f), loops_(loops), q_(q), preds_(f), word_of_(loops.loops.size(), kNotCounted) {}
 
-  TallyTable run(TallySource& source) {
+  TallyTable run(const TallyRequest& r) {
     measure();
     choose();
-    auto count = static_cast<uint32_t>(1 + chosen_.size());
-    std::optional<uint32_t> first = source.take(count);
+    auto count = static_cast<uint32_t>(chosen_.size()) + (r.entries ? 1 : 0);
+    std::optional<uint32_t> first = count == 0 ? 0 : r.source->take(count);
     if (!first) return {};
+    if (!r.entries) table_.words.push_back({TallyWord::kByStub, 1});
     for (uint32_t w = 0; w < count; ++w) table_.words.push_back({*first + w, 1});
     share_blocks();
     // All variables before the first edge is split, since that moves the edge's arguments.
     std::vector<Induction> by;
     for (uint32_t l : chosen_) by.push_back(by_round_[l] ? Induction{} : induction_of(l));
-    add_at_start(f_.entry(), TallyTable::kEntries);
+    if (r.entries) add_at_start(f_.entry(), TallyTable::kEntries);
     for (size_t n = 0; n < chosen_.size(); ++n) {
       auto word = static_cast<uint32_t>(n + 1);
       by_round_[chosen_[n]] ? add_at_start(loops_.loops[chosen_[n]].header, word)
@@ -330,8 +331,8 @@ class TallyPlacer {
 }  // namespace
 
 TallyTable place_tallies(Function& f, const LoopNest& loops, const Frequencies& q,
-                         TallySource& source) {
-  return TallyPlacer(f, loops, q).run(source);
+                         const TallyRequest& r) {
+  return TallyPlacer(f, loops, q).run(r);
 }
 
 }  // namespace uptier::jit

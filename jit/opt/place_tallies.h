@@ -1,6 +1,6 @@
 // place_tallies: lets optimized code count its entries and the rounds of its loops.
 //
-//   entries             one addition at the start
+//   entries             one addition at the start, unless the stub counts them
 //   a loop with a loop
 //   or a call in it     one addition a round, at the header
 //   any other loop      one addition at each exit, of all rounds: from a variable that grows by a
@@ -24,6 +24,6 @@ namespace uptier::jit {
 // Returns what is counted where; nothing when the source refuses. May add blocks: then the analyses
 // have to be made again.
 TallyTable place_tallies(Function& f, const LoopNest& loops, const Frequencies& q,
-                         TallySource& source);
+                         const TallyRequest& r);
 
 }  // namespace uptier::jit

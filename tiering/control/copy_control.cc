@@ -14,12 +14,12 @@ namespace {
 // Calls of optimized code after which it is worth a second body.
 constexpr uint64_t kStillHot = 512;
 
-// Samples a second that a method is worth, and the least calls between two. A sampled call takes a
-// slow path of some 100 ns and runs a copy that takes 1.1 times as long.
+// Samples a second that a method is worth at first, and the least calls between two. Each 64 samples
+// the gap doubles, until it is so many times as long: a copy that counts targets may take several
+// times as long as the plain code.
 constexpr double kSamplesPerSecond = 500;
 constexpr double kDensest = 16;
-// Where sampling begins: from here it widens, 64 samples a step.
-constexpr double kFirst = 64;
+constexpr double kWidens = 8;
 
 }  // namespace
 
@@ -101,9 +101,9 @@ sampler::Rate CopyControl::rate_for(const Method& m) const {
   auto widest = static_cast<double>(rules_.optimized_interval());
   double gap = seconds > 0 ? calls / seconds / kSamplesPerSecond : widest;
   gap = std::clamp(gap, std::min(kDensest, widest), widest);
-  uint32_t target = sampler::Ladder::power_below(gap);
-  uint32_t first = std::min(target, sampler::Ladder::power_below(kFirst));
-  return sampler::Rate::decaying(first, target, rules_.burst());
+  uint32_t first = sampler::Ladder::power_below(gap);
+  uint32_t last = sampler::Ladder::power_below(std::min(gap * kWidens, widest));
+  return sampler::Rate::decaying(first, std::max(first, last), rules_.burst());
 }
 
 void CopyControl::change_rates(const MethodTable& methods) {

@@ -104,6 +104,10 @@ struct Optimizing {
   MadeLater<LoopCopies> loop_copies;  // made once, and then as it is
 
   TalliedSum tallied;  // by versions whose code was freed
+  // Calls that went to each version, by serial; that in service (0: none), and the calls before it.
+  std::map<uint64_t, double> calls_of;
+  uint64_t served = 0;
+  uint64_t served_since = 0;
   sampler::MethodRate rate;  // of calls that run the copy; slow paths widen it
   CopyWindows windows;
   bool asked = false;         // for a copy, once for each optimized version

@@ -37,6 +37,7 @@ class TallyWords final : public jit::TallySource {
   void keep(sampler::ThreadContext& leaving);
   // Versions that count nothing because there were no words left.
   uint64_t refused() const;
+  const Threads& threads() const { return threads_; }
 
  private:
   uint64_t sum(uint32_t word) const;

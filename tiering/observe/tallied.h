@@ -2,6 +2,10 @@
 //
 //   words of a version -> count -> shares -> executions of blocks, its own and those of inlined bodies
 //
+// Entries of a version that calls reach are counted by the method's stub: they are the calls from when
+// it came into service until it left. A version for some values of the parameters counts its own, and
+// the one that takes the other calls has the rest.
+//
 // What a version has counted is read from its words while it has code, and kept with the method when
 // the code is freed.
 //
@@ -21,13 +25,16 @@ class Tallied {
 
   // Returns the sum of all versions that a method has and had.
   TalliedSum sum_of(const Method& m) const;
+  // Calls of a method go elsewhere, or may: notes how many there were up to now.
+  void follow_calls(Method& m);
   // The code of a version was freed: keeps what it has counted, and gives its words back.
   void keep(Method& m, Version& v);
 
   TallyWords& words() const { return words_; }
 
  private:
-  void add(const Version& v, TalliedSum& to) const;
+  double entries_of(const Method& m, const Version& v) const;
+  void add(const Method& m, const Version& v, TalliedSum& to) const;
 
   TallyWords& words_;
 };

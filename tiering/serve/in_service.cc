@@ -159,6 +159,7 @@ void InService::tell_native_tools(const Method& m, const Version& v) {
 
 // Points the cell, and the quick path of samples, at the best that is in service.
 void InService::link_locked(Method& m) {
+  tallied_.follow_calls(m);
   m.unlinked = false;
   const Version* best = m.optimized.load(std::memory_order_relaxed);
   if (usable(best)) {
@@ -290,6 +291,7 @@ void InService::withdraw_locked(Method& m) {
   // `plain` and `instrumented` stay as they are: slow paths look whether they are usable.
   m.wants_optimized = m.optimized.load(std::memory_order_relaxed) != nullptr;
   m.optimized.store(nullptr, std::memory_order_release);
+  tallied_.follow_calls(m);
   if (Optimizing* o = m.optimizing.made()) {
     o->trial.store(nullptr, std::memory_order_release);  // its versions go with the others
     o->copy.store(nullptr, std::memory_order_release);
