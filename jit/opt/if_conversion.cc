@@ -113,7 +113,8 @@ class BranchConverter {
         inst = remnant_of(inst, share);
       } else if (is_remnant(inst)) {
         float part = share * *part_of_block(inst);
-        inst.imm = static_cast<uint64_t>(part * kWholeShare) << 32 | static_cast<uint32_t>(inst.imm);
+        inst.imm =
+            static_cast<uint64_t>(part * kWholeShare) << 32 | static_cast<uint32_t>(inst.imm);
       }
       f_.block(to).insts.push_back(i);
       f_.value(inst.result).block = to;

@@ -17,7 +17,7 @@ namespace uptier::jit {
 struct Optimized {
   LoopNest loops;
   Frequencies frequencies;
-  TallyTable tallies;  // empty unless there was a source
+  TallyTable tallies;     // empty unless there was a source
   bool given_up = false;  // the limit ended it: the rest is nothing
   BlockCounts counts;  // that it was optimized for, of inlined bodies too; empty without a profile
 };

@@ -204,13 +204,14 @@ class TallyPlacer {
     Value sum;
     if (by.from_constant) {
       uint64_t start = f_.inst(f_.value(by.start).inst).imm;
-      uint64_t more = up ? static_cast<uint64_t>(by.step) - start
-                         : start - static_cast<uint64_t>(by.step);
+      uint64_t more =
+          up ? static_cast<uint64_t>(by.step) - start : start - static_cast<uint64_t>(by.step);
       if (up && (more & mask) == 0) {
         sum = by.variable;
       } else {
         Value c = emit(Opcode::kConst, t, {}, more & mask);
-        sum = up ? emit(Opcode::kAdd, t, {by.variable, c}) : emit(Opcode::kSub, t, {c, by.variable});
+        sum =
+            up ? emit(Opcode::kAdd, t, {by.variable, c}) : emit(Opcode::kSub, t, {c, by.variable});
       }
     } else {
       Value gone = up ? emit(Opcode::kSub, t, {by.variable, by.start})
@@ -321,8 +322,8 @@ class TallyPlacer {
   const size_t old_blocks_ = f_.blocks.size();
   // By loop:
   std::vector<bool> has_loop_, calls_;
-  std::vector<bool> by_round_;   // counted at its header
-  std::vector<float> work_;      // by loop: of all its rounds
+  std::vector<bool> by_round_;    // counted at its header
+  std::vector<float> work_;       // by loop: of all its rounds
   std::vector<uint32_t> chosen_;  // loops; the n-th has word n + 1
   std::vector<uint32_t> word_of_;
   TallyTable table_;

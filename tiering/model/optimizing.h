@@ -82,7 +82,7 @@ struct TalliedSum {
     Place beside;
     double most = 0;
   };
-  double calls = 0;  // that ran optimized code
+  double calls = 0;                                      // that ran optimized code
   std::map<jit::InlinePath, std::vector<Block>> blocks;  // by block site - 1
 
   const Block* find(const Place& p) const {

@@ -42,7 +42,7 @@ class AttachedThread {
 
   sampler::ThreadContext& context() const {
     return *reinterpret_cast<sampler::ThreadContext*>(static_cast<char*>(context_memory_.data()) +
-                                                    sampler::kTallyBytes);
+                                                      sampler::kTallyBytes);
   }
   sampler::MethodState& state(MethodId m) { return context().method(m.index()); }
   uint32_t number() const { return number_; }

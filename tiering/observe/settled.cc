@@ -19,7 +19,9 @@ constexpr int kFitRounds = 12;
 constexpr double kLeastSeen = 16;
 constexpr double kSeenBefore = 32;
 
-uint64_t whole(double n) { return n >= 0x1p63 ? uint64_t{1} << 63 : static_cast<uint64_t>(n + 0.5); }
+uint64_t whole(double n) {
+  return n >= 0x1p63 ? uint64_t{1} << 63 : static_cast<uint64_t>(n + 0.5);
+}
 
 // Multiplies the estimates of a table, and of what it has no room for.
 void scale_table(Table* table, uint64_t* other, double to) {
@@ -202,6 +204,35 @@ MethodProfile Settled::profile_of(const Method& m) const {
   return p;
 }
 
+namespace {
+
+// Returns what samples of baseline code say of edges, by edge; in any unit.
+std::vector<double> edges_seen(const Method& m) {
+  std::vector<double> edges(m.probes->flow_edges().size());
+  for (const Slot& slot : m.probes->schema().slots) {
+    if (slot.kind != SlotKind::kEdge) continue;
+    for (const auto& [thread, s] : m.flushed->streams) {
+      bool baseline = (thread & kOptimizedStream) == 0 && slot.word < s.seen.estimates.size();
+      if (baseline) edges[slot.site - 1] += static_cast<double>(s.seen.estimates[slot.word]);
+    }
+  }
+  return edges;
+}
+
+void add_edges(const Method& callee, const std::vector<TalliedSum::Block>& ran, InlinedBody& body) {
+  std::vector<double> blocks(callee.shape->block_weights.size());
+  for (size_t b = 0; b < std::min(blocks.size(), ran.size()); ++b) blocks[b] = ran[b].executions;
+  std::vector<double> edges = edges_seen(callee);
+  fit_edges(callee.probes->flow_edges(), blocks, edges);
+  for (size_t e = 0; e < edges.size(); ++e) {
+    uint64_t n = whole(edges[e]);
+    if (n == 0) continue;
+    body.sites[{SlotKind::kEdge, static_cast<SiteId>(e + 1)}] = {{0}, {n}, {}, 1};
+  }
+}
+
+}  // namespace
+
 void Settled::settle_inlined(const Method& m, InlinedBodies& bodies) const {
   TalliedSum optimized = tallied_.sum_of(m);
   if (optimized.blocks.empty()) return;
@@ -231,6 +262,7 @@ void Settled::settle_inlined(const Method& m, InlinedBodies& bodies) const {
       if (b.samples == 0) b.samples = 1;
     }
     const Method& callee = *directory_.method_of(path.back().method);
+    add_edges(callee, blocks, at->second);
     std::span<const SiteId> block_of = callee.probes->blocks_of_slots();
     const auto& slots = callee.probes->schema().slots;
     for (auto& [kind_and_site, site] : at->second.sites) {

@@ -38,7 +38,8 @@ void Tallied::follow_calls(Method& m) {
   if (serial == m.optimizing->served) return;
   Optimizing& o = m.optimizing.own();
   uint64_t now = calls_now(m, words_.threads());
-  if (o.served != 0) o.calls_of[o.served] += static_cast<double>(now - std::min(now, o.served_since));
+  if (o.served != 0)
+    o.calls_of[o.served] += static_cast<double>(now - std::min(now, o.served_since));
   o.served = serial;
   o.served_since = now;
 }

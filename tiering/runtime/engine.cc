@@ -144,9 +144,8 @@ Engine::Engine(Runtime& runtime, const Options& o, const StressPlan& plan, Trace
       stops(interrupt_signal(options)),
       threads(options.log_records),
       tally_words(std::make_unique<TallyWords>(threads)),
-      observer(
-          std::make_unique<Observer>(options, live, schedule.ladder, sink, hosts_policy, events,
-                                     *tally_words)),
+      observer(std::make_unique<Observer>(options, live, schedule.ladder, sink, hosts_policy,
+                                          events, *tally_words)),
       saved(std::make_unique<SavedProfile>(options, live, methods, *observer)),
       known_methods(std::make_unique<KnownMethods>()),
       requests(std::make_unique<Requests>(options.max_queue, methods, events)),
