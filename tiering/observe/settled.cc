@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "profile/algebra/rake.h"
 #include "profile/base/numbers.h"
@@ -14,6 +15,7 @@ namespace uptier::tiering {
 namespace {
 
 constexpr int kFitRounds = 12;
+constexpr double kUnseenWay = 1e-3;  // of the executions of its block
 // Executions that copies must have seen before they are heard, and as how many those count that the
 // code was compiled for.
 constexpr double kLeastSeen = 16;
@@ -23,19 +25,41 @@ uint64_t whole(double n) {
   return n >= 0x1p63 ? uint64_t{1} << 63 : static_cast<uint64_t>(n + 0.5);
 }
 
-// Multiplies the estimates of a table, and of what it has no room for.
-void scale_table(Table* table, uint64_t* other, double to) {
-  double sum = other == nullptr ? 0 : static_cast<double>(*other);
-  if (table != nullptr) {
-    for (const auto& [key, entry] : *table) sum += static_cast<double>(entry.estimate);
+// The estimates of a table, and of what it has no room for.
+struct TableSum {
+  std::map<TableKey, double> of;
+  double other = 0;
+
+  double sum() const {
+    double all = other;
+    for (const auto& [key, n] : of) all += n;
+    return all;
   }
-  if (sum <= 0) return;
-  double factor = to / sum;
-  if (other != nullptr) *other = whole(static_cast<double>(*other) * factor);
+};
+
+void add(const Table* table, uint64_t other, TableSum& to) {
+  to.other += static_cast<double>(other);
   if (table == nullptr) return;
-  for (auto& [key, entry] : *table) {
-    entry.estimate = std::max(entry.count, whole(static_cast<double>(entry.estimate) * factor));
+  for (const auto& [key, entry] : *table) to.of[key] += static_cast<double>(entry.estimate);
+}
+
+// Writes tables that stand for these executions: those of one kind of code, and those of the other.
+// What one of them has not seen is taken for what the other did.
+void write(const TableSum& one, double ran_one, const TableSum& two, double ran_two, Table& table,
+           uint64_t& other) {
+  double sum_one = one.sum(), sum_two = two.sum();
+  if (sum_one <= 0) ran_two += std::exchange(ran_one, 0);
+  if (sum_two <= 0) ran_one += std::exchange(ran_two, 0);
+  double times_one = sum_one > 0 ? ran_one / sum_one : 0;
+  double times_two = sum_two > 0 ? ran_two / sum_two : 0;
+  for (auto& [key, entry] : table) {
+    auto at = [&](const TableSum& t) {
+      auto found = t.of.find(key);
+      return found == t.of.end() ? 0 : found->second;
+    };
+    entry.estimate = std::max(entry.count, whole(at(one) * times_one + at(two) * times_two));
   }
+  other = whole(one.other * times_one + two.other * times_two);
 }
 
 }  // namespace
@@ -57,11 +81,13 @@ void fit_edges(std::span<const profile::FlowEdge> graph, std::span<const double>
       edges[e] *= blocks[v - 1] / sums[v];
     }
   };
-  // Where a block has run and nothing is known of its branch, every way is as likely.
+  // A way that was never seen may be one that the program takes by now. Where a block has run and
+  // nothing is known of its branch, every way is as likely.
   sum(out, from);
   for (size_t e = 0; e < edges.size(); ++e) {
     uint32_t v = graph[e].from;
-    if (v != 0 && out[v] <= 0 && blocks[v - 1] > 0) edges[e] = 1;
+    if (v == 0 || blocks[v - 1] <= 0) continue;
+    edges[e] = out[v] > 0 ? std::max(edges[e], kUnseenWay * out[v]) : 1;
   }
   for (int round = 0; round < kFitRounds; ++round) {
     scale(in, to);
@@ -197,8 +223,18 @@ MethodProfile Settled::profile_of(const Method& m) const {
     const Slot& slot = p.schema.slots[i];
     if (slot.kind != SlotKind::kCallTarget || block_of[i] == 0) continue;
     auto table = p.tables.find({slot.kind, slot.site});
-    scale_table(table == p.tables.end() ? nullptr : &table->second,
-                &p.estimates[slot.word + slot_word::kTargetOther], blocks[block_of[i] - 1]);
+    if (table == p.tables.end()) continue;
+    size_t block = block_of[i] - 1;
+    TableSum baseline, in_copies;
+    for (const auto& [thread, s] : m.flushed->streams) {
+      auto of_stream = s.seen.tables.find({slot.kind, slot.site});
+      bool any = of_stream != s.seen.tables.end();
+      uint64_t other = slot.word < s.seen.estimates.size() ? s.seen.estimates[slot.word] : 0;
+      add(any ? &of_stream->second : nullptr, other,
+          (thread & kOptimizedStream) != 0 ? in_copies : baseline);
+    }
+    write(baseline, seen[block], in_copies, blocks[block] - seen[block], table->second,
+          p.estimates[slot.word + slot_word::kTargetOther]);
   }
   p.behind = !counts_all(m);
   return p;
@@ -270,8 +306,10 @@ void Settled::settle_inlined(const Method& m, InlinedBodies& bodies) const {
       for (size_t i = 0; i < std::min(block_of.size(), slots.size()); ++i) {
         bool it = slots[i].kind == kind_and_site.first && slots[i].site == kind_and_site.second;
         if (!it || block_of[i] == 0 || block_of[i] > blocks.size()) continue;
-        scale_table(&site.table, &site.estimates[slot_word::kTargetOther],
-                    blocks[block_of[i] - 1].executions);
+        TableSum in_copies;
+        uint64_t& other = site.estimates[slot_word::kTargetOther];
+        add(&site.table, other, in_copies);
+        write({}, 0, in_copies, blocks[block_of[i] - 1].executions, site.table, other);
       }
     }
   }
