@@ -139,6 +139,8 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
     "loop iterations counted once a loop header has switched to the instrumented copy")            \
   X(real, epsilon, 0.02, 1e-4, 1.0, "distance",                                                    \
     "a profile this near the truth (odds 95 %) is known; its method is then sampled ever more thinly") \
+  X(count, copy_after, 512, 1, 1u << 30, "calls",                                                  \
+    "calls of optimized code after which its instrumented copy is made")                           \
   X(count, optimized_interval, 16384, 1, 1u << 27, "calls",                                        \
     "greatest mean gap between calls that run the copy of optimized code (a power of two, at most this)") \
   X(FlowMode, flow, FlowMode::kEdges, 0, 1, "mode",                                                \

@@ -233,7 +233,8 @@ struct MethodProfile {
   // A site that was never seen may have run between two samples. With the mean weight w of this
   // method's counts (or the calls and iterations per sample, if those are more), N executions all
   // go unseen with probability (1 - 1/w)^N. So `high` is ln 0.05 / ln(1 - 1/w), about 3 w, times
-  // `together`. Returns nothing if there were calls but no sample.
+  // `together`. Returns nothing if there were calls but no sample, unless optimized code has counted
+  // them: then the interval reaches from 0 to twice the estimate.
   std::optional<Estimate> estimate(SlotKind kind, SiteId site) const;
 
   // Returns the cycles of all executions of a loop. Nothing if executions were seen but none was

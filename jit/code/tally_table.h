@@ -5,7 +5,7 @@
 //
 //     executions of a site = sum over its shares of per * count(word)
 //
-// `per` is 1 for a block that runs once a round. Elsewhere it is the frequency that the code was
+// `per` is 1 for the block at the start of a loop, or of the code. Elsewhere it is the frequency that the code was
 // compiled for, so it is a probability of branches, never a number of rounds.
 //
 //   Thread: none of its own; constant once the code is in service.
@@ -34,6 +34,7 @@ struct TallyShare {
   uint32_t body = 0;  // whose: 0 the method's own, k entry k - 1 of CodeTables::inlined
   uint32_t word = 0;  // in TallyTable::words
   float per = 1;
+  bool exact = false;  // the block runs once for each one of the word, whatever branches do
 
   friend bool operator==(const TallyShare&, const TallyShare&) = default;
 };

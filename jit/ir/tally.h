@@ -11,8 +11,9 @@
 
 namespace uptier::jit {
 
-inline constexpr uint8_t kProbeTally = 4;
-inline constexpr uint8_t kProbeRemnant = 8;
+// Flags beside those of function.h and turns.h.
+inline constexpr uint8_t kProbeTally = 64;
+inline constexpr uint8_t kProbeRemnant = 128;
 
 inline bool is_tally(const Inst& i) {
   return i.op == Opcode::kProbe && (i.flags & kProbeTally) != 0;

@@ -117,7 +117,7 @@ class BranchConverter {
             static_cast<uint64_t>(part * kWholeShare) << 32 | static_cast<uint32_t>(inst.imm);
       }
       f_.block(to).insts.push_back(i);
-      f_.value(inst.result).block = to;
+      if (inst.result.valid()) f_.value(inst.result).block = to;
     }
     gone_[from.index()] = true;
   }

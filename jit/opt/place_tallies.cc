@@ -109,10 +109,12 @@ class TallyPlacer {
       float whole = q_.at(l == kNoLoop ? f_.entry() : loops_.loops[l].header);
       uint32_t word = l == kNoLoop ? TallyTable::kEntries : word_of_[l];
       float per = whole > 0 ? q_.at(b) / whole : 0;
+      const bool exact = b == (l == kNoLoop ? f_.entry() : loops_.loops[l].header);
+      if (exact) per = 1;
       for (InstId id : f_.block(b).insts) {
         const Inst& i = f_.inst(id);
         if (std::optional<float> part = part_of_block(i)) {
-          table_.shares.push_back({i.aux, i.body, word, per * *part});
+          table_.shares.push_back({i.aux, i.body, word, per * *part, exact && *part == 1});
         }
       }
     }

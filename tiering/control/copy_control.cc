@@ -11,9 +11,6 @@
 namespace uptier::tiering {
 namespace {
 
-// Calls of optimized code after which it is worth a second body.
-constexpr uint64_t kStillHot = 512;
-
 // Samples a second that a method is worth at first, and the least calls between two. Each 64 samples
 // the gap doubles, until it is so many times as long: a copy that counts targets may take several
 // times as long as the plain code.
@@ -49,7 +46,8 @@ CopyControl::CopyControl(const Parts& p)
 void CopyControl::want_optimized_copy(Method& m) {
   const Optimizing& o = *m.optimizing;
   if (o.asked || !can_observe_optimized(m)) return;
-  if (rates_.progress_of(m).calls >= o.calls_before + kStillHot) request_optimized_copy(m);
+  if (rates_.progress_of(m).calls >= o.calls_before + rules_.copy_after())
+    request_optimized_copy(m);
 }
 
 bool CopyControl::can_observe_optimized(const Method& m) const {

@@ -1,7 +1,7 @@
 // CopyControl: instrumented copies of optimized code, by which changes of phase are seen after the last
 // tier: when they are made, when they go, and what their windows say.
 //
-//   optimized --2^16 calls later--> its instrumented copy is made -->
+//   optimized --copy_after calls later--> its instrumented copy is made -->
 //     one call in optimized_interval runs it, counts to its end
 //       --64 samples--> window --> like those before?
 //

@@ -27,6 +27,7 @@ class CopyRules {
   void number(Method& m, Version& v) const;
   // The options of these names, as they are by now.
   uint64_t optimized_interval() const { return live_.optimized_interval; }
+  uint64_t copy_after() const { return options_.copy_after; }
   uint32_t burst() const { return static_cast<uint32_t>(live_.burst); }
 
  private:

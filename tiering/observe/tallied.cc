@@ -2,17 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <span>
 
 namespace uptier::tiering {
-namespace {
-
-// Whether the block runs once for each one of its word.
-bool is_exact(const jit::TallyShare& s) { return std::abs(s.per - 1) < 1e-4f; }
-
-}  // namespace
-
 namespace {
 
 // Calls of a method so far, by all threads. What a thread is about to change while this reads is off by
@@ -72,7 +64,7 @@ void Tallied::add(const Method& m, const Version& v, TalliedSum& to) const {
   if (!v.osr_loop.valid()) to.calls += counts[jit::TallyTable::kEntries];
   std::vector<TalliedSum::Place> exact(counts.size());
   for (const jit::TallyShare& s : table.shares) {
-    if (is_exact(s) && exact[s.word].site == 0) exact[s.word] = {v.tally_paths[s.body], s.site};
+    if (s.exact && exact[s.word].site == 0) exact[s.word] = {v.tally_paths[s.body], s.site};
   }
   for (const jit::TallyShare& s : table.shares) {
     if (counts[s.word] == 0) continue;
@@ -81,7 +73,7 @@ void Tallied::add(const Method& m, const Version& v, TalliedSum& to) const {
     TalliedSum::Block& b = blocks[s.site - 1];
     double executions = s.per * counts[s.word];
     b.executions += executions;
-    if (is_exact(s)) b.exact += executions;
+    if (s.exact) b.exact += executions;
     if (executions <= b.most) continue;
     b.most = executions;
     b.beside = exact[s.word];
