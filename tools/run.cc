@@ -289,8 +289,10 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
     const int shown = show(runtime, c.shown);
     const int kept = tell_of_profile(runtime, c.options, saved);
     stream.reset();
-    finish_events();
-    if (code == kOk) code = shown != kOk ? shown : kept;
+    const int told = finish_events();
+    for (const int failed : {shown, kept, told}) {
+      if (code == kOk) code = failed;
+    }
   } catch (const std::bad_alloc&) {
     fail_without_memory();
     if (code == kOk) code = kFailed;
