@@ -32,6 +32,13 @@ else
   part_skipped 01-stale-perf-map "no process ids of its own here (unshare)"
 fi
 
+if command -v llvm-profdata >/dev/null; then
+  got=$(UPTIER=$tool bash "$cases/users/07-llvm-text-cs-bit/run.sh" | sed -n 's/^exported: //p; s/^Total functions: //p' | tr '\n' ' ')
+  check "07-llvm-text-cs-bit: exported, shown, shown as context-sensitive" "18 18 0 " "$got"
+else
+  part_skipped 07-llvm-text-cs-bit "no llvm-profdata"
+fi
+
 run_loop --profile v1.upf >/dev/null
 ln -s v1.upf current.upf
 check "09-profile-symlink" $'300\nexit 0' "$(run_loop --profile current.upf)"

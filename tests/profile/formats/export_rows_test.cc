@@ -1,5 +1,6 @@
 // What can be read back: rows (tsv) and llvm-text.
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "profile/data/schema.h"
 #include "profile/formats/export.h"
@@ -233,6 +234,35 @@ TEST(ExportRows, llvm_text_is_read_back) {
   EXPECT_NE(error("f\n1\n1\n1\n").find("no line \":ir\""), std::string::npos);
   EXPECT_EQ(error(":ir\nf\n1\n2\n1\nx\n"), "line 6: a number was expected");
   EXPECT_NE(error(":ir\nf\n1\n4000000000\n1\n").find("more counters"), std::string::npos);
+}
+
+// LLVM would take a function whose hash has bit 60 for one of a context-sensitive profile.
+TEST(ExportRows, llvm_text_has_no_hash_with_bit_60_and_loses_none) {
+  constexpr uint64_t kBit = uint64_t{1} << 60;
+  Profile p;
+  for (const uint64_t hash : {kBit | 17, uint64_t{18}}) {
+    MethodProfile m;
+    m.key = {0, static_cast<uint32_t>(p.methods.size())};
+    m.name = "f" + std::to_string(hash & 31);
+    m.schema = profile::Schema::block_schema(1, hash);
+    m.counts = {5};
+    m.weigh(1);
+    p.methods[m.key] = m;
+  }
+  const std::string text = profile::to_llvm_text(p);
+  EXPECT_NE(text.find("# Func Hash:\n17\n"), text.npos) << text;
+  EXPECT_EQ(text.find("\n" + std::to_string(kBit | 17) + "\n"), text.npos) << text;
+  std::string merged;  // as llvm-profdata writes it: without remarks
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with('#')) merged += line + "\n";
+  }
+  for (const Result<Profile>& back :
+       {profile_from_llvm_text(text), profile_from_llvm_text(merged, &p)}) {
+    ASSERT_TRUE(back.ok()) << back.error().message;
+    EXPECT_EQ(*back, p) << to_text(*back);
+  }
+  EXPECT_EQ(profile_from_llvm_text(merged)->find({0, 0})->schema.cfg_hash, 17u);
 }
 
 using ImportTool = test::ToolDir;
