@@ -88,6 +88,7 @@ class LlvmTextParser {
       m.counts.push_back(*count);
     }
     for (auto rest = raw(); rest && !rest->empty(); rest = raw()) {}  // value profiles
+    if (!m.counts.empty()) m.calls = m.sampled_calls = m.counts[0];
     m.weigh(1);
     m.key = known != names_.end() ? known->second->key : MethodKey{0, place_};
     ++place_;

@@ -39,6 +39,13 @@ else
   part_skipped 07-llvm-text-cs-bit "no llvm-profdata"
 fi
 
+program=$project/examples/programs/wasm/objects.wasm
+got=$(UPTIER=$tool bash "$cases/users/08-llvm-import-no-effect/run.sh" "$program" 9000 |
+  sed -n 's/.*stale, \([0-9]*\) optimized at once.*/\1/p' | tr '\n' ' ')
+read -r own imported <<<"$got"
+check "08-llvm-import-no-effect: $own methods optimized at once, imported $imported" 1 \
+  "$((own > 0 && 2 * imported >= own))"
+
 run_loop --profile v1.upf >/dev/null
 ln -s v1.upf current.upf
 check "09-profile-symlink" $'300\nexit 0' "$(run_loop --profile current.upf)"

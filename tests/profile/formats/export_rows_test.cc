@@ -246,6 +246,7 @@ TEST(ExportRows, llvm_text_has_no_hash_with_bit_60_and_loses_none) {
     m.name = "f" + std::to_string(hash & 31);
     m.schema = profile::Schema::block_schema(1, hash);
     m.counts = {5};
+    m.calls = m.sampled_calls = 5;
     m.weigh(1);
     p.methods[m.key] = m;
   }
@@ -296,6 +297,15 @@ TEST_F(ImportTool, rows_and_llvm_text_become_files_again) {
   // The engine takes it.
   const test::RunResult r = tool("run --report=json --profile llvm.upf " + module);
   EXPECT_EQ(r.out, test::expected_output("objects"));
+
+  // What is hot in it is optimized at once.
+  const std::string longer = module + " 9000";
+  ASSERT_EQ(tool("run --profile long.upf " + longer).code, 0);
+  ASSERT_EQ(tool("profile export long.upf --format=llvm-text -o long.txt").code, 0);
+  ASSERT_EQ(tool("profile import long.txt -o hot.upf --module " + module).code, 0);
+  const auto report =
+      nlohmann::json::parse(tool("run --report=json --profile hot.upf " + longer).err);
+  EXPECT_GT(report["saved"]["compiled"], 0) << report["saved"];
 
   // Fed twice into a database, say: the sum has more runs than names.
   ASSERT_EQ(in_dir("cat p.tsv > two.tsv; tail -n +2 p.tsv >> two.tsv").code, 0);
