@@ -27,7 +27,7 @@ struct Guarded : test::Owners {
   Version& add_general() {
     MethodInfo info;
     info.signature.params = {Type::kI32, Type::kI64, Type::kI32};
-    methods.put(std::make_unique<Method>(MethodId(0), kMethods + 1, host, std::move(info)));
+    replace(0, host, std::move(info));
     return add(0, Tier::kOptimized);
   }
   // An earlier process has seen a parameter: in `seen` of 1,000 calls it had the value, in the others
