@@ -107,6 +107,16 @@ TEST(ValueGuards, a_stable_value_is_asked_a_version_for) {
   EXPECT_EQ(g.logged(), Actions{"specialize"});
 }
 
+// A file may say so; its words and its tables are read one by one.
+TEST(ValueGuards, a_value_seen_more_often_than_there_were_calls_was_seen_in_all_of_them) {
+  Guarded g;
+  g.was_seen(0, 7, 1500);
+  EXPECT_TRUE(g.asks());
+  ASSERT_EQ(g.logged(), Actions{"specialize"});
+  const std::string reason = g.observer.decisions.records().front().reason;
+  EXPECT_NE(reason.find("is 7 in 100.0 % of 1000 samples"), std::string::npos) << reason;
+}
+
 TEST(ValueGuards, a_value_that_changes_or_saves_too_little_is_not_and_nothing_is_said) {
   Guarded changes, rare;
   changes.was_seen(0, 7, 500);
