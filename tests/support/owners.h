@@ -53,6 +53,11 @@ class Owners : private tiering::Relay::Service {
     return o;
   }
   tiering::Method& method(uint32_t i = 0) { return methods.at(i); }
+  // Gives the place of a method to another one, as if nobody had the former any more.
+  void replace(uint32_t i, Host& of, MethodInfo info) {
+    methods.take_out(method(i));
+    methods.put(std::make_unique<tiering::Method>(MethodId(i), kMethods + 1, of, std::move(info)));
+  }
   // Gives a method as many loops as its description would have.
   void describe_loops(uint32_t i, uint32_t loops) {
     method(i).shape.put(std::make_unique<tiering::MethodShape>(loops));

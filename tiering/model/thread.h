@@ -22,6 +22,7 @@
 #include "sampler/slab_arena.h"
 #include "sampler/snapshot_ring.h"
 #include "tiering/events/events.h"
+#include "tiering/model/look.h"
 #include "tiering/model/stack.h"
 #include "tiering/model/thread_stop.h"
 #include "uptier/options.h"
@@ -71,6 +72,8 @@ class AttachedThread {
   // Frames of compiled code whose host_resume is under way, the innermost first (stack_walk.h); of
   // the stack that the thread is on. A trap that drops them takes them off.
   const jit::HostExit* host_exits = nullptr;
+
+  ThreadLooks looks;
 
   // Whether the thread waits outside compiled code (Runtime::begin_blocked). While it does, the
   // stack that it is on stands still from `stack_top` up, as those that are suspended do, and the

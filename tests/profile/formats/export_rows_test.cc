@@ -1,5 +1,6 @@
 // What can be read back: rows (tsv) and llvm-text.
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "profile/algebra/fold_inlined.h"
 #include "profile/data/schema.h"
@@ -242,6 +243,36 @@ TEST(ExportRows, llvm_text_is_read_back) {
   EXPECT_NE(error(":ir\nf\n1\n4000000000\n1\n").find("more counters"), std::string::npos);
 }
 
+// LLVM would take a function whose hash has bit 60 for one of a context-sensitive profile.
+TEST(ExportRows, llvm_text_has_no_hash_with_bit_60_and_loses_none) {
+  constexpr uint64_t kBit = uint64_t{1} << 60;
+  Profile p;
+  for (const uint64_t hash : {kBit | 17, uint64_t{18}}) {
+    MethodProfile m;
+    m.key = {0, static_cast<uint32_t>(p.methods.size())};
+    m.name = "f" + std::to_string(hash & 31);
+    m.schema = profile::Schema::block_schema(1, hash);
+    m.counts = {5};
+    m.calls = m.sampled_calls = 5;
+    m.weigh(1);
+    p.methods[m.key] = m;
+  }
+  const std::string text = profile::to_llvm_text(p);
+  EXPECT_NE(text.find("# Func Hash:\n17\n"), text.npos) << text;
+  EXPECT_EQ(text.find("\n" + std::to_string(kBit | 17) + "\n"), text.npos) << text;
+  std::string merged;  // as llvm-profdata writes it: without remarks
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with('#')) merged += line + "\n";
+  }
+  for (const Result<Profile>& back :
+       {profile_from_llvm_text(text), profile_from_llvm_text(merged, &p)}) {
+    ASSERT_TRUE(back.ok()) << back.error().message;
+    EXPECT_EQ(*back, p) << to_text(*back);
+  }
+  EXPECT_EQ(profile_from_llvm_text(merged)->find({0, 0})->schema.cfg_hash, 17u);
+}
+
 using ImportTool = test::ToolDir;
 
 TEST_F(ImportTool, rows_and_llvm_text_become_files_again) {
@@ -274,6 +305,15 @@ TEST_F(ImportTool, rows_and_llvm_text_become_files_again) {
   // The engine takes it.
   const test::RunResult r = tool("run --report=json --profile llvm.upf " + module);
   EXPECT_EQ(r.out, test::expected_output("objects"));
+
+  // What is hot in it is optimized at once.
+  const std::string longer = module + " 9000";
+  ASSERT_EQ(tool("run --profile long.upf " + longer).code, 0);
+  ASSERT_EQ(tool("profile export long.upf --format=llvm-text -o long.txt").code, 0);
+  ASSERT_EQ(tool("profile import long.txt -o hot.upf --module " + module).code, 0);
+  const auto report =
+      nlohmann::json::parse(tool("run --report=json --profile hot.upf " + longer).err);
+  EXPECT_GT(report["saved"]["compiled"], 0) << report["saved"];
 
   // Fed twice into a database, say: the sum has more runs than names.
   ASSERT_EQ(in_dir("cat p.tsv > two.tsv; tail -n +2 p.tsv >> two.tsv").code, 0);
