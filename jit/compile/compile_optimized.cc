@@ -191,7 +191,8 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
                           .ask_to_leave = r.ask_to_leave,
                           .sample = r.sample,
                           .observed = in_bodies ? &*in_bodies : nullptr},
-                         r.observer, r.copy, sites, r.limit);
+                         r.observer, r.copy, sites, r.limit,
+                         r.copy == Copy::kPlain ? r.tallies : TallyRequest{});
   if (o.given_up) return given_up(in);
   if (r.inlined_blocks != nullptr) *r.inlined_blocks = o.counts.of_inlined();
   std::vector<InlinedCount> inlined;
@@ -217,7 +218,7 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
   }
 #endif
   return x64::emit({in, f, insts, allocation, body.osr(), body.baseline_frame(), r.poll, &inlined,
-                    &probes, r.params});
+                    &probes, r.params, &o.tallies});
 }
 
 }  // namespace uptier::jit

@@ -16,6 +16,7 @@
 #include "tiering/compile/system.h"
 #include "tiering/control/wanted_frames.h"
 #include "tiering/events/loss_counts.h"
+#include "tiering/model/tally_words.h"
 #include "tiering/observe/observer.h"
 #include "tiering/serve/in_service.h"
 
@@ -113,7 +114,8 @@ class Owners : private tiering::Relay::Service {
   tiering::Events events;
   tiering::LossCounts loss_counts;
   const LossReport& losses = loss_counts.counts();
-  tiering::Observer observer{options, live, schedule.ladder, nullptr, nullptr, events};
+  tiering::TallyWords tally_words{threads};
+  tiering::Observer observer{options, live, schedule.ladder, nullptr, nullptr, events, tally_words};
   tiering::SavedProfile saved{options, live, methods, observer};
   tiering::Reclaimer reclaimer{events};
   tiering::GoneHosts hosts{mutex, methods, places, reclaimer};
@@ -134,6 +136,7 @@ class Owners : private tiering::Relay::Service {
                                  .hosts = hosts,
                                  .fast = fast,
                                  .stubs = *code.stubs,
+                                 .tallied = observer.tallied,
                                  .relay = relay,
                                  .events = events}};
 

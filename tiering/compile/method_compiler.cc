@@ -101,6 +101,11 @@ Status take_code(Method& m, Version& v, Result<std::unique_ptr<jit::Code>> code)
   v.entry = v.code->entry();
   v.code_bytes = v.code->size();
   v.inlined = static_cast<uint32_t>(v.code->tables().inlined.size());
+  v.tallies = v.code->take_tallies();
+  if (v.tallies.words.empty()) return {};
+  for (uint32_t body = 0; body <= v.inlined; ++body) {
+    v.tally_paths.push_back(body == 0 ? jit::InlinePath{} : jit::path_of(*v.code, body));
+  }
   return {};
 }
 
@@ -243,6 +248,8 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .inlinees = env_.bodies.wanted() ? &inlinees : nullptr,
                               .inline_guards = may_guard || prune,
                               .inlined_blocks = plan.copy == Copy::kPlain ? &inlined : nullptr,
+                              .tallies = {env_.options.count_optimized ? &env_.tallies : nullptr,
+                                          !normal || plan.for_values},
                               .limit = &limit,
                               .to_host = m.info.host_resume != nullptr,
                               .uncommon_traps = prune,

@@ -42,7 +42,8 @@ class AttachedThread {
                                                         HaveLoopsAsk have_loops_ask = nullptr);
 
   sampler::ThreadContext& context() const {
-    return *static_cast<sampler::ThreadContext*>(context_memory_.data());
+    return *reinterpret_cast<sampler::ThreadContext*>(static_cast<char*>(context_memory_.data()) +
+                                                      sampler::kTallyBytes);
   }
   sampler::MethodState& state(MethodId m) { return context().method(m.index()); }
   uint32_t number() const { return number_; }

@@ -9,6 +9,7 @@
 #include "profile/base/wall.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/control/rate_control.h"
+#include "tiering/model/tally_words.h"
 #include "tiering/model/thread.h"
 #include "tiering/observe/observer.h"
 #include "tiering/runtime/engine.h"
@@ -115,6 +116,7 @@ void Attachments::leave(AttachedThread& t) noexcept {
       engine_.method(i).flushed.own().adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
     });
   }
+  if (!finishes([&] { engine_.tally_words->keep(t.context()); })) engine_.note_flush_lost();
   engine_.stops.remove(t.stop);
   engine_.threads.remove(t);
   engine_.in_service->reclaim_locked();

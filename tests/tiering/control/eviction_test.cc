@@ -91,6 +91,7 @@ struct Room : test::Owners {
                            .space = *code.space,
                            .stubs = *code.stubs,
                            .poll_words = poll_words,
+                           .tallies = tally_words,
                            .routines = *code.routines,
                            .helpers = helpers}};
   Eviction eviction{{.options = options,
