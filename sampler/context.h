@@ -126,7 +126,7 @@ inline constexpr uint32_t kOptimizedSlabOffset = offsetof(MethodState, optimized
 // Methods that a context can hold at most.
 inline constexpr uint32_t kMaxMethods = 1u << 20;
 
-// Words in front of the context in which optimized code counts (tallies.h). Word k lies at
+// Words in front of the context in which optimized code counts (jit/code/tally_table.h). Word k lies at
 // tally_offset(k) from the context's address.
 inline constexpr uint32_t kTallyWords = 1u << 16;
 inline constexpr uint32_t kTallyBytes = kTallyWords * 8;

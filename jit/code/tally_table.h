@@ -1,7 +1,8 @@
 // TallyTable: what optimized code counts exactly, and which blocks each count stands for.
 //
-// Optimized code adds to words of its thread: the rounds of its loops, and one when it is entered,
-// unless its entries are counted by the stub. A block is not counted by itself. It runs `per` times for each one of the word that its share names:
+// Optimized code adds to words of its thread: the rounds of its loops, and 1 when it is entered, unless
+// the stub counts its entries. Most blocks have no word of their own: their share names a word, and how
+// often the block runs for each round or entry that the word counts:
 //
 //     executions of a site = sum over its shares of per * count(word)
 //
@@ -19,7 +20,7 @@
 
 namespace uptier::jit {
 
-// A word of the thread, by its number (sampler/tallies.h), and by how much one more adds to it.
+// A word of the thread, by its number (sampler/context.h), and how much one round or entry adds to it.
 struct TallyWord {
   static constexpr uint32_t kByStub = UINT32_MAX;  // counted there, in no word
 

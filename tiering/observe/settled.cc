@@ -95,13 +95,6 @@ void fit_edges(std::span<const profile::FlowEdge> graph, std::span<const double>
   }
 }
 
-bool Settled::counts_all(const Method& m) const {
-  return std::ranges::all_of(m.versions, [](const auto& v) {
-    bool counts = v->tier == Tier::kOptimized && v->copy == Copy::kPlain && !v->freed && !v->moved;
-    return !counts || !v->tallies.words.empty() || v->installed_ns == 0;
-  });
-}
-
 profile::Observed Settled::baseline_part(const Method& m, uint64_t calls) const {
   const Schema& schema = m.probes->schema();
   profile::Observed sum;
@@ -173,71 +166,45 @@ void Settled::refine(const Method& m, TalliedSum& sum) const {
 
 MethodProfile Settled::profile_of(const Method& m) const {
   MethodProfile p = estimates_.profile_of(m);
+  p.behind = m.ran_uncounted;
   TalliedSum optimized = tallied_.sum_of(m);
   if (optimized.blocks.empty() || p.schema.slots.empty()) return p;
   refine(m, optimized);
-  const std::vector<TalliedSum::Block>& ran = optimized.blocks[{}];
-  auto in_optimized = std::min(whole(optimized.calls), p.calls);
-  uint64_t in_baseline = p.calls - in_optimized;
+  Executions ran = settle_blocks(m, optimized, p);
+  settle_edges(m, ran, p);
+  settle_targets(m, ran, p);
+  return p;
+}
+
+Settled::Executions Settled::settle_blocks(const Method& m, const TalliedSum& optimized,
+                                           MethodProfile& p) const {
+  static const std::vector<TalliedSum::Block> kNone;
+  auto own = optimized.blocks.find({});
+  const std::vector<TalliedSum::Block>& ran = own == optimized.blocks.end() ? kNone : own->second;
+  uint64_t in_baseline = p.calls - std::min(whole(optimized.calls), p.calls);
   profile::Observed base = baseline_part(m, in_baseline);
-  std::span<const SiteId> block_of = m.probes->blocks_of_slots();
-  assert(block_of.size() == p.schema.slots.size());
-  std::vector<double> blocks(m.shape->block_weights.size());
-  std::vector<double> seen(blocks.size());
   std::span<const profile::Draw> draws = m.probes->draws();
-  double entries = 0;
+  auto by_calls = [&](size_t slot) {
+    return slot < draws.size() && draws[slot] == profile::Draw::kCall;
+  };
+  size_t blocks = m.shape->block_weights.size();
+  Executions e{std::vector<double>(blocks), std::vector<double>(blocks)};
+  bool calls_seen = blocks != 0 && base.estimates[0] != 0;
   for (size_t i = 0; i < p.schema.slots.size(); ++i) {
     const Slot& slot = p.schema.slots[i];
     if (slot.kind != SlotKind::kBlock) continue;
     size_t b = slot.site - 1;
-    seen[b] = static_cast<double>(base.estimates[slot.word]);
-    if (slot.site == 1) entries = seen[b];
-    double also = b < ran.size() ? ran[b].executions : 0;
+    double in_optimized = b < ran.size() ? ran[b].executions : 0;
+    e.baseline[b] = static_cast<double>(base.estimates[slot.word]);
     // No call of baseline code was sampled: what it did is taken for what optimized code did.
-    bool unseen = entries == 0 && i < draws.size() && draws[i] == profile::Draw::kCall;
-    if (unseen && optimized.calls > 0) {
-      seen[b] = also / optimized.calls * static_cast<double>(in_baseline);
+    if (!calls_seen && by_calls(i) && optimized.calls > 0) {
+      e.baseline[b] = in_optimized / optimized.calls * static_cast<double>(in_baseline);
     }
-    blocks[b] = seen[b] + also;
-    if (slot.site == 1 && draws[i] == profile::Draw::kCall) {
-      blocks[b] = static_cast<double>(p.calls);
-    }
-    p.estimates[slot.word] = std::max(p.counts[slot.word], whole(blocks[b]));
+    e.all[b] = e.baseline[b] + in_optimized;
+    if (slot.site == 1 && by_calls(i)) e.all[b] = static_cast<double>(p.calls);
+    p.estimates[slot.word] = std::max(p.counts[slot.word], whole(e.all[b]));
   }
-  std::span<const profile::FlowEdge> graph = m.probes->flow_edges();
-  std::vector<double> edges;
-  for (const Slot& slot : p.schema.slots) {
-    if (slot.kind == SlotKind::kEdge) {
-      // Of both kinds of code: what samples of optimized code have seen of a branch is not known.
-      edges.push_back(static_cast<double>(base.estimates[slot.word]));
-    }
-  }
-  if (!edges.empty() && edges.size() <= graph.size()) {
-    fit_edges(graph.first(edges.size()), blocks, edges);
-    for (const Slot& slot : p.schema.slots) {
-      if (slot.kind != SlotKind::kEdge) continue;
-      p.estimates[slot.word] = std::max(p.counts[slot.word], whole(edges[slot.site - 1]));
-    }
-  }
-  for (size_t i = 0; i < p.schema.slots.size(); ++i) {
-    const Slot& slot = p.schema.slots[i];
-    if (slot.kind != SlotKind::kCallTarget || block_of[i] == 0) continue;
-    auto table = p.tables.find({slot.kind, slot.site});
-    if (table == p.tables.end()) continue;
-    size_t block = block_of[i] - 1;
-    TableSum baseline, in_copies;
-    for (const auto& [thread, s] : m.flushed->streams) {
-      auto of_stream = s.seen.tables.find({slot.kind, slot.site});
-      bool any = of_stream != s.seen.tables.end();
-      uint64_t other = slot.word < s.seen.estimates.size() ? s.seen.estimates[slot.word] : 0;
-      add(any ? &of_stream->second : nullptr, other,
-          (thread & kOptimizedStream) != 0 ? in_copies : baseline);
-    }
-    write(baseline, seen[block], in_copies, blocks[block] - seen[block], table->second,
-          p.estimates[slot.word + slot_word::kTargetOther]);
-  }
-  p.behind = !counts_all(m);
-  return p;
+  return e;
 }
 
 namespace {
@@ -254,6 +221,41 @@ std::vector<double> edges_seen(const Method& m) {
   }
   return edges;
 }
+
+}  // namespace
+
+void Settled::settle_edges(const Method& m, const Executions& ran, MethodProfile& p) const {
+  std::vector<double> edges = edges_seen(m);
+  fit_edges(m.probes->flow_edges(), ran.all, edges);
+  for (const Slot& slot : p.schema.slots) {
+    if (slot.kind != SlotKind::kEdge) continue;
+    p.estimates[slot.word] = std::max(p.counts[slot.word], whole(edges[slot.site - 1]));
+  }
+}
+
+void Settled::settle_targets(const Method& m, const Executions& ran, MethodProfile& p) const {
+  std::span<const SiteId> block_of = m.probes->blocks_of_slots();
+  assert(block_of.size() == p.schema.slots.size());
+  for (size_t i = 0; i < p.schema.slots.size(); ++i) {
+    const Slot& slot = p.schema.slots[i];
+    auto table = p.tables.find({slot.kind, slot.site});
+    bool settles = slot.kind == SlotKind::kCallTarget && table != p.tables.end();
+    if (!settles || block_of[i] == 0) continue;
+    TableSum baseline, in_copies;
+    for (const auto& [thread, s] : m.flushed->streams) {
+      auto of_stream = s.seen.tables.find({slot.kind, slot.site});
+      bool any = of_stream != s.seen.tables.end();
+      uint64_t other = slot.word < s.seen.estimates.size() ? s.seen.estimates[slot.word] : 0;
+      add(any ? &of_stream->second : nullptr, other,
+          (thread & kOptimizedStream) != 0 ? in_copies : baseline);
+    }
+    size_t b = block_of[i] - 1;
+    write(baseline, ran.baseline[b], in_copies, ran.all[b] - ran.baseline[b], table->second,
+          p.estimates[slot.word + slot_word::kTargetOther]);
+  }
+}
+
+namespace {
 
 void add_edges(const Method& callee, const std::vector<TalliedSum::Block>& ran, InlinedBody& body) {
   std::vector<double> blocks(callee.shape->block_weights.size());

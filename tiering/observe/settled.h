@@ -5,10 +5,10 @@
 //
 //   blocks    the sum of both
 //   edges     fitted to the blocks at both of their ends, from what samples say of branches
-//   tables    of targets and values: scaled to what their blocks come to
+//   targets   of indirect calls: scaled to their blocks, for each kind of code by itself
 //
-// Law: a profile that is settled is not `behind`. Where a version has no tallies, since there were no
-// words left, it is.
+// Tables of values stay what samples saw. Law: a profile that is settled is `behind` only if a version
+// without tallies came into service, because there were no words left.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -37,7 +37,13 @@ class Settled {
   void settle_inlined(const Method& m, InlinedBodies& bodies) const;
 
  private:
-  bool counts_all(const Method& m) const;
+  // By block site - 1: in baseline code, and in all code.
+  struct Executions {
+    std::vector<double> baseline, all;
+  };
+  Executions settle_blocks(const Method& m, const TalliedSum& optimized, MethodProfile& p) const;
+  void settle_edges(const Method& m, const Executions& ran, MethodProfile& p) const;
+  void settle_targets(const Method& m, const Executions& ran, MethodProfile& p) const;
   void refine(const Method& m, TalliedSum& sum) const;
   profile::Observed baseline_part(const Method& m, uint64_t calls) const;
 

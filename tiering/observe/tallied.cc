@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <memory>
 #include <span>
+
+#include "profile/base/wall.h"
 
 namespace uptier::tiering {
 namespace {
@@ -23,17 +26,20 @@ uint64_t calls_now(const Method& m, const Threads& threads) {
 
 }  // namespace
 
-void Tallied::follow_calls(Method& m) {
+void Tallied::follow_calls(Method& m) noexcept {
   const Version* v = m.optimized.load(std::memory_order_relaxed);
   if (v != nullptr && v->general != nullptr) v = v->general;
   uint64_t serial = usable(v) ? v->serial : 0;
   if (serial == m.optimizing->served) return;
-  Optimizing& o = m.optimizing.own();
-  uint64_t now = calls_now(m, words_.threads());
-  if (o.served != 0)
-    o.calls_of[o.served] += static_cast<double>(now - std::min(now, o.served_since));
-  o.served = serial;
-  o.served_since = now;
+  finishes([&] {
+    Optimizing& o = m.optimizing.own();
+    uint64_t now = calls_now(m, words_.threads());
+    if (o.served != 0) {
+      o.calls_of[o.served] += static_cast<double>(now - std::min(now, o.served_since));
+    }
+    o.served = serial;
+    o.served_since = now;
+  });
 }
 
 double Tallied::entries_of(const Method& m, const Version& v) const {
@@ -86,17 +92,24 @@ TalliedSum Tallied::sum_of(const Method& m) const {
   return sum;
 }
 
-void Tallied::keep(Method& m, Version& v) {
+void Tallied::keep(Method* m, Version& v) {
   if (v.tallies.words.empty()) return;
-  Optimizing& o = m.optimizing.own();
-  add(m, v, o.tallied);
-  if (v.general != nullptr && v.tallies.counts_entries()) {
-    o.calls_of[v.general->serial] -= entries_of(m, v);
-  }
+  if (m != nullptr) keep_counts(*m, v);
   if (v.tallies.taken() != 0) words_.give(v.tallies.first(), v.tallies.taken());
-  if (o.served != v.serial) o.calls_of.erase(v.serial);
   v.tallies = {};
   v.tally_paths.clear();
+}
+
+void Tallied::keep_counts(Method& m, const Version& v) {
+  assert(v.freed);
+  Optimizing& o = m.optimizing.own();
+  TalliedSum sum = o.tallied;  // a copy: where memory is refused, nothing is counted twice
+  add(m, v, sum);
+  auto general = std::ranges::find(m.versions, v.general, &std::unique_ptr<Version>::get);
+  bool shares = v.general != nullptr && general != m.versions.end() && !(*general)->freed;
+  if (shares) o.calls_of[(*general)->serial] -= entries_of(m, v);
+  if (o.served != v.serial) o.calls_of.erase(v.serial);
+  o.tallied = std::move(sum);
 }
 
 }  // namespace uptier::tiering

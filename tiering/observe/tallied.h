@@ -25,14 +25,17 @@ class Tallied {
 
   // Returns the sum of all versions that a method has and had.
   TalliedSum sum_of(const Method& m) const;
-  // Calls of a method go elsewhere, or may: notes how many there were up to now.
-  void follow_calls(Method& m);
-  // The code of a version was freed: keeps what it has counted, and gives its words back.
-  void keep(Method& m, Version& v);
+  // Notes how many calls there were so far when calls of a method may go elsewhere from now on. Where
+  // memory for that is refused, the next time counts for both.
+  void follow_calls(Method& m) noexcept;
+  // The code of a version was freed: keeps what it has counted with its method, and gives its words
+  // back. `m` is null if the method is gone.
+  void keep(Method* m, Version& v);
 
   TallyWords& words() const { return words_; }
 
  private:
+  void keep_counts(Method& m, const Version& v);
   double entries_of(const Method& m, const Version& v) const;
   void add(const Method& m, const Version& v, TalliedSum& to) const;
 

@@ -113,7 +113,12 @@ void Attachments::leave(AttachedThread& t) noexcept {
     finishes([&] {
       engine_.observer->streams.end(engine_.method(i), t.number());
       if (!engine_.method(i).has_shape()) return;
-      engine_.method(i).flushed.own().adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
+      // The thread runs no more, so its numbers are exact, not those of its last event.
+      const sampler::MethodState& s = t.state(MethodId(i));
+      sampler::Progress ran = sampler::progress_of(s);
+      ran.calls = sampler::calls_so_far(s);
+      ran.iterations = sampler::iterations_so_far(s);
+      engine_.method(i).flushed.own().adaptation.gone += ran;
     });
   }
   if (!finishes([&] { engine_.tally_words->keep(t.context()); })) engine_.note_flush_lost();

@@ -265,7 +265,7 @@ void InService::reclaim_locked() noexcept {
     finishes([&] { freed = reclaimer_.reclaim(threads_.all()); });
     for (Version* v : freed.versions) {
       assert(v->freed && v->retired);
-      finishes([&] { tallied_.keep(methods_.at(v->method.index()), *v); });
+      finishes([&] { tallied_.keep(methods_.known(v->method), *v); });
       hosts_.let_go_locked(*v);
       v->moved ? relay_->forget_locked(*v) : relay_->note_changes(1);
     }

@@ -12,11 +12,13 @@ class Words final : public jit::TallySource {
     left -= count;
     uint32_t first = next_;
     next_ += count;
+    taken += count;
     return first;
   }
-  void give_unused(uint32_t, uint32_t) override {}
+  void give_unused(uint32_t, uint32_t count) override { given_back += count; }
 
   uint32_t left = sampler::kTallyWords;
+  uint32_t taken = 0, given_back = 0;
 
  private:
   uint32_t next_ = 0;
@@ -135,6 +137,20 @@ TEST(OptTallies, without_words_code_counts_nothing_and_is_as_it_was) {
     EXPECT_TRUE(code.codes()[m]->tables().tallies.words.empty());
     EXPECT_EQ(code.codes()[m]->size(), as_it_was.codes()[m]->size());
   }
+}
+
+TEST(OptTallies, code_that_cannot_be_made_gives_its_words_back) {
+  jit::Module module = random_module(7, {});
+  CodeMachine machine;
+  OptimizedModule code(machine, module);
+  Words words;
+  machine.space->fail_allocation(1);
+  auto refused = jit::compile_optimized(
+      {module.functions[0], MethodId(0), code.helpers(), code.resolver(), *machine.space},
+      {.tallies = {&words, true}});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_GT(words.taken, 0u);
+  EXPECT_EQ(words.given_back, words.taken);
 }
 
 }  // namespace
