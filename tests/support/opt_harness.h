@@ -108,4 +108,19 @@ class OptimizedModule : private jit::CallResolver {
   std::vector<jit::ProbePlan> plans_;
 };
 
+// Runs a function in code and in the interpreter. Returns whether both answer the same, and leave the
+// same memory; `traps`: whether they trapped.
+inline bool answers_alike(CodeMachine& machine, const OptimizedModule& code,
+                          jit::Interpreter& oracle, MethodId f, const Signature& s,
+                          const std::vector<uint64_t>& args, Scratch& scratch, bool& traps) {
+  scratch.fill();
+  Answer want = interpret(oracle, f, args);
+  std::string bytes = scratch.bytes();
+  scratch.fill();
+  auto got = machine.run(code.entry(f), s, args);
+  traps = want.trap != TrapCode::kNone;
+  return got.trap == want.trap && bytes == scratch.bytes() &&
+         (traps || same_value(s.result, got.bits, want.bits));
+}
+
 }  // namespace uptier::test

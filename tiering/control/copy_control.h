@@ -2,7 +2,7 @@
 // tier: when they are made, when they go, and what their windows say.
 //
 //   optimized --copy_after calls later--> its instrumented copy is made -->
-//     one call in optimized_interval runs it, counts to its end
+//     some 500 calls a second run it at first, then fewer, and count to their ends
 //       --64 samples--> window --> like those before?
 //
 // The copy counts in a slab of its own, in windows of its own; what baseline copies have counted,

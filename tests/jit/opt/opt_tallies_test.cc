@@ -81,14 +81,9 @@ std::string compare_random(uint64_t seed, const RandomOptions& options, Seen& se
   for (uint32_t f = 0; f < module.functions.size(); ++f) {
     const Signature& s = module.functions[f].signature();
     std::vector<uint64_t> args = random_arguments(s, scratch, random);
-    scratch.fill();
-    Answer want = interpret(oracle, MethodId(f), args);
-    std::string bytes = scratch.bytes();
-    scratch.fill();
-    auto got = machine.run(code.entry(MethodId(f)), s, args);
-    traps |= want.trap != TrapCode::kNone;
-    bool same = got.trap == want.trap && bytes == scratch.bytes() &&
-                (want.trap != TrapCode::kNone || same_value(s.result, got.bits, want.bits));
+    bool trapped = false;
+    bool same = answers_alike(machine, code, oracle, MethodId(f), s, args, scratch, trapped);
+    traps |= trapped;
     if (!same) return "seed " + std::to_string(seed) + " f" + std::to_string(f) + ": answer";
   }
   if (traps) return "";  // a frame that traps takes the rounds of its loop with it
