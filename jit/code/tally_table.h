@@ -62,8 +62,8 @@ class TallySource {
  public:
   virtual ~TallySource() = default;
   virtual std::optional<uint32_t> take(uint32_t count) = 0;
-  // Takes words back that no code has used.
-  virtual void give_unused(uint32_t first, uint32_t count) = 0;
+  // Takes words back that no code has used. Where memory for that is refused, they stay taken.
+  virtual void give_unused(uint32_t first, uint32_t count) noexcept = 0;
 };
 
 struct TallyRequest {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
+
+#include "profile/base/wall.h"
 
 namespace uptier::tiering {
 
@@ -23,10 +26,11 @@ std::optional<uint32_t> TallyWords::take(uint32_t count) {
   return first;
 }
 
-void TallyWords::give_unused(uint32_t first, uint32_t count) {
+void TallyWords::give_unused(uint32_t first, uint32_t count) noexcept {
   Held held(lock_);
   assert(first + count <= used_);
-  free_[count].push_back(first);
+  auto add = [&]() UPTIER_REQUIRES(lock_) { free_[count].push_back(first); };
+  finishes(add);
 }
 
 void TallyWords::give(uint32_t first, uint32_t count) {

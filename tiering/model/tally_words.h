@@ -27,7 +27,7 @@ class TallyWords final : public jit::TallySource {
   explicit TallyWords(const Threads& threads) : threads_(threads) {}
 
   std::optional<uint32_t> take(uint32_t count) override;
-  void give_unused(uint32_t first, uint32_t count) override;
+  void give_unused(uint32_t first, uint32_t count) noexcept override;
 
   // Takes back words whose code was freed.
   void give(uint32_t first, uint32_t count);

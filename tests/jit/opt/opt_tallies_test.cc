@@ -15,7 +15,7 @@ class Words final : public jit::TallySource {
     taken += count;
     return first;
   }
-  void give_unused(uint32_t, uint32_t count) override { given_back += count; }
+  void give_unused(uint32_t, uint32_t count) noexcept override { given_back += count; }
 
   uint32_t left = sampler::kTallyWords;
   uint32_t taken = 0, given_back = 0;
