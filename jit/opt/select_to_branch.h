@@ -15,7 +15,7 @@
 //   predictable    misses * kRounds <= n
 //   one of two     whatever its misses, and without counts: the rest of the block stores through the
 //                  selected address, and its loop reads one of the two places (analysis/one_of_two.h).
-//                  Both ways then do the rest, each with its own store, if it is at most kMostCopied
+//                  Both ways then do the rest, each with its own store, if it is at most kMostCopiedRest
 //                  instructions long
 //
 // Later selections in the block on the same condition, of values known before it, become part of the

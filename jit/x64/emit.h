@@ -43,6 +43,7 @@ struct EmitInput {
   const std::vector<InlinedCount>* inlined_counts = nullptr;  // what the machine counts of these
   const std::vector<InlinedProbe>* inlined_probes = nullptr;  // likewise
   std::span<const ParamValue> params = {};                    // taken to be known
+  const TallyTable* tallies = nullptr;                        // what the machine counts in
 };
 
 // Errors: those of CodeBuffer::publish, and kUnsupported for a frame beyond a mebibyte.
