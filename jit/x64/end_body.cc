@@ -15,8 +15,8 @@ constexpr uint8_t kRet = 0xc3;
 
 // NOLINTBEGIN(performance-no-int-to-ptr): registers hold addresses
 
-// Bodies without rows begin with `push rbp; mov rbp, rsp`, after ENDBR64 where that is asked for, and
-// end with `leave; ret`.
+// The state of the frame in bodies without rows. They begin with `push rbp; mov rbp, rsp`, after
+// ENDBR64 if it was requested, and end with `leave; ret`.
 FrameState::Kind usual_frame(const Code& code, const void* pc) {
   static constexpr uint8_t kEndbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
   const auto* at = static_cast<const uint8_t*>(pc);
