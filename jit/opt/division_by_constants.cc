@@ -61,8 +61,8 @@ class DivisionReducer {
     uint64_t d = clip(type_, *c), least = uint64_t{1} << (bits_ - 1);
     bool is_signed = i.op == Opcode::kDivS || i.op == Opcode::kRemS;
     bool remainder = i.op == Opcode::kRemU || i.op == Opcode::kRemS;
-    // 0 traps; -1 and the least number have rules of their own; 1 and unsigned all-ones are not
-    // worth it.
+    // Not reduced: 0, which traps; -1, which may overflow; the least signed and the greatest
+    // unsigned number. 1 is left to simplify_arithmetic.
     uint64_t magnitude = is_signed && d > least ? clip(type_, 0 - d) : d;
     if (magnitude < 2 || (is_signed && d == least) || d == clip(type_, ~uint64_t{0})) return true;
     Value x = f_.args(i)[0], divisor = f_.args(i)[1], result = i.result;
