@@ -9,7 +9,6 @@
 //
 // A comparison is identified by the two values that it compares, not by the instruction. It also
 // decides the opposite comparison, and eqz of both. Any other condition is identified by its value.
-// its opposite is known, and eqz of both. Any other condition is known by its value.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>

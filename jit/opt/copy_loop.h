@@ -1,4 +1,4 @@
-// copy_loop: copies the first iterations of a loop to in front of it.
+// copy_loop: puts copies of a loop's first iterations in front of it.
 //
 //     outside -> c1 -> c2 -> loop
 //

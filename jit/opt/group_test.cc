@@ -47,8 +47,7 @@ bool GroupTest::find_direction() {
   return counted_.test == kNe || rises == up_;
 }
 
-// ---- The bounds in guards
-// ------------------------------------------------------------------------
+// ---- The bounds in guards ----------------------------------------------------------------------
 
 void GroupTest::find_bounds(std::span<const Block> blocks) {
   for (Block b : blocks) {

@@ -39,7 +39,7 @@ class LatestByHash {
     uint64_t hash = 0;
     InstId inst;
   };
-  std::vector<Entry> entries_;  // at least half of them without an instruction
+  std::vector<Entry> entries_;  // at least half of them are empty
 };
 
 size_t count_instructions(const Function& f) {

@@ -13,7 +13,6 @@
 // Otherwise the edge to t must be taken in 20 to 80 % of at least kLeastSeen observed executions:
 // outside of that range the branch is predicted well enough. Without counts it stays a branch. The
 // blocks t and e, and their sites, disappear.
-// t and e, and their sites, disappear.
 #include <algorithm>
 
 #include "jit/analysis/control_flow.h"

@@ -2,7 +2,6 @@
 // depth-first reverse postorder that visits the likelier successor last, so that it comes next.
 // Then the blocks of each loop are gathered at its header. A block is placed right after another
 // one if most of its executions come from there; blocks on the less usual paths come later:
-// placed right after that one, and the blocks of the other ways come later:
 //
 //     if (usual) { a } else { b }  c       ->       a  c  b
 //

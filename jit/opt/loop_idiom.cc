@@ -19,7 +19,6 @@
 // the loop would fault. The one difference, an i32 index that wraps around on the way, is tested
 // before. A copy to less than kLeastDistance after its source is correct but slow, so it is left to
 // the loop. So are short runs: by the counts, if there are any, and by a test at run time.
-// holds for loops that are short: by the counts, if there are any, and when they run.
 #include <algorithm>
 
 #include "jit/analysis/induction.h"

@@ -24,7 +24,7 @@ class LoopPreheader {
 
   Block block() const { return entry_; }
 
-  // Returns what a value of the loop is in the first iteration. Computes it in this block if
+  // Returns a value of the loop as it is in the first iteration, and computes it in this block if
   // necessary. Only for parameters, constants and pure operations.
   Value first(Value v);
 

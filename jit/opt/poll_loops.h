@@ -7,7 +7,6 @@
 //   instructions + kCallWork * calls of an average iteration  >=  kLongRound
 //
 // by the known frequencies. Loops with neither calls nor inner loops never poll: a frame in one has
-// nothing to gain from newer callees, and soon reaches the header of an outer loop.
 // nothing to gain from newer callees, and reaches the header of a loop around it.
 #pragma once
 

@@ -12,7 +12,6 @@
 // NaN-boxed words, each number that goes through memory would wait for two such moves. The check of
 // the tag runs in parallel, and its branch is predicted. A load is changed if its block also
 // computes with the number.
-// the number.
 #include "jit/opt/passes.h"
 #include "jit/opt/rewriter.h"
 

@@ -13,7 +13,6 @@
 // the place or leave the function. If it may trap, the next one must trap instead: it must be as
 // wide, no store or count may lie between them, and it takes over the origin of the first. An
 // access to a known place does not trap.
-// to a known place does not trap.
 #include <algorithm>
 
 #include "jit/analysis/control_flow.h"

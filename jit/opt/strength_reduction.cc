@@ -12,8 +12,10 @@
 // In arithmetic that wraps around, the two are always equal. The new variable takes a register and
 // an addition, so this is done if it saves at least kLeastSaved machine instructions, counted as
 //
-//     mul 2, by 3, 5 or 9 1      shl 1, by 1 to 3 within a sum 0 (it is part of a lea)
-//     add, sub 1                 operations with other uses stay, and count 0
+//     mul         2; by 3, 5 or 9: 1
+//     shl         1; by 1 to 3 within a sum: 0 (it is part of a lea)
+//     add, sub    1
+//     operations with other uses stay, and count 0
 //
 // and if the values that are live in the loop leave registers free.
 #include <algorithm>

@@ -67,7 +67,7 @@ class CaseLifter {
     }
   }
 
-  // A run of neighboring cases with one target.
+  // A run of neighbouring cases with one target.
   struct Range {
     uint32_t first;  // the first case number
     uint32_t edge;   // index among the edges of the switch

@@ -7,7 +7,7 @@
 //     a call makes the frame at most once, where control leaves the bare blocks, and never in a
 //     loop.
 //   - the frame is needed by calls of any kind, since their return address is found through rbp and
-//     the stack is checked before they are made; by exits, polls and questions (kLeave, guards),
+//     the stack is checked before they are made; by exits and polls (kLeave, guards),
 //     since their rows give locations relative to rbp; by probes that count in a slab; by slots,
 //     parameters in memory, and callee-saved registers. OSR versions have a frame from the start,
 //     and so have versions for known values, which keep those values in it. An instruction that may

@@ -169,7 +169,7 @@ class BaselineAssembler {
     MethodId method = {};           // kMethod
     Value target = {};              // kIndirect
     const void* address = nullptr;  // kHost
-    // Of kIndirect: counts the targets; null: they are not counted.
+    // For kIndirect: counts the targets; null: they are not counted.
     const ProbePlan::Site* site = nullptr;
     const Signature* signature = nullptr;
     std::span<const Value> args;

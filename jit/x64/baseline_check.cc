@@ -10,8 +10,6 @@
 // So a loop that is tested at its top pays no more than without a check. This is not done across
 // jump tables: an interpreter's loop took 1 to 14 % longer with a conditional jump in place of its
 // jump (docs/notes/0021).
-// across jump tables: an interpreter's loop took 1 to 14 % longer with a conditional jump in its place
-// (docs/notes/0021).
 #include "jit/x64/baseline_assembler.h"
 
 #include "sampler/context.h"

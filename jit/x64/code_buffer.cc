@@ -108,7 +108,7 @@ void CodeBuffer::patch32(uint32_t at, uint32_t value) {
 }
 
 Label CodeBuffer::trap_label(TrapCode code, Origin at) {
-  // Searching the last few is enough: equal traps come from one instruction or its neighbors.
+  // Searching the last few is enough: equal traps come from one instruction or its neighbours.
   size_t first = cold_.size() > 8 ? cold_.size() - 8 : 0;
   bool by_site = tables_.counts_edges && !tables_.probes.empty();
   SiteId site = by_site ? tables_.probes.back().site : 0;

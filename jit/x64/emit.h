@@ -2,7 +2,7 @@
 //
 //   push rbp; mov rbp, rsp; push used callee-saved registers; sub rsp
 //   [stack check]
-//   [words of the frame = parameters that have known values]
+//   [words of the frame = parameters with assumed values]
 //   body, hot blocks first
 //   add rsp; pop ...; pop rbp; ret          at each return
 //
@@ -10,8 +10,8 @@
 // single `ret`.
 //
 // If a version assumes the value of a parameter, its code contains the value as a constant, and the
-// parameter itself would be nowhere. But it may be a reference, and the call may be its last
-// holder. So it is stored in the frame, where a collector that scans stacks finds it.
+// parameter itself would be nowhere. But it may be the last copy of a reference. So it is stored in
+// the frame, where a collector that scans stacks finds it.
 //
 // A failing guard jumps to a call of Routines::leave after the body. The call takes five bytes, and
 // its return address identifies the exit's row in the tables.

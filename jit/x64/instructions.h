@@ -63,7 +63,7 @@ enum class MOp : uint8_t {
   kConvert,   // d = op a                        sub: Opcode, types: from, to
   kSet,       // d = condition                   test fields
   kSelect,    // d = condition ? x : y           test fields
-  kTrapIf,    // test fields, trap                     d = what overflows, if anything needs it
+  kTrapIf,    // test fields, trap                     d = the tested sum, if it is needed
   kBranch,    // test fields; edges: taken, not taken
   kJump,
   kSwitch,  // jumps to the edge numbered a

@@ -290,7 +290,7 @@ void emit_bit_count(CodeBuffer& b, Opcode op, bool wide, const Gp& dst, const Gp
     a.bsf(d, s);
     a.cmovz(d, t);
   } else {
-    a.mov(scratch.r32(), imm(2 * bits - 1));  // ^ (bits - 1) makes it `bits`
+    a.mov(scratch.r32(), imm(2 * bits - 1));  // the xor below turns it into `bits`
     a.bsr(d, s);
     a.cmovz(d, t);
     a.xor_(d, imm(bits - 1));

@@ -137,8 +137,8 @@ void emit_walk(CodeBuffer& b, const CodeSpace& space, const TrapWalk& walk) {
   a.call(rax);
 }
 
-// Handles a trap without an invoke to resume: native code has called an entry directly. Software
-// detected the trap, so there is stack left, and trap_return is set.
+// Handles a trap without an invoke to resume: an entry was called directly. Software detected the
+// trap, so there is stack left, and trap_return is set.
 void emit_orphan_check(CodeBuffer& b, const TrapWalk& walk) {
   Assembler& a = b.assembler();
   Label invoked = b.new_label();

@@ -50,7 +50,7 @@ void ValueCache::enter(Value v, unsigned reg) {
   bind(v, reg);
 }
 
-// ---- Questions --------------------------------------------------------------------------------
+// ---- Queries ----------------------------------------------------------------------------------
 
 bool ValueCache::is_immediate(Value v) const {
   if (!is_constant(v)) return false;

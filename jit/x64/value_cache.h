@@ -61,7 +61,7 @@ class ValueCache {
   // Records that an argument of the function is in a register at the entry.
   void enter(Value v, unsigned reg);
 
-  // ---- Questions
+  // ---- Queries
   bool is_constant(Value v) const { return (state_[v.index()].flags & kConstant) != 0; }
   uint64_t constant_bits(Value v) const { return constants_[v.index()]; }
   // Returns whether a constant fits a sign-extended 32-bit immediate of an instruction of its width.
