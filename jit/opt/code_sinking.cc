@@ -41,7 +41,7 @@ class Sinker {
       }
     }
     for (const Edge& e : f_.successors(b)) {
-      // Counts twice, so that it is not moved.
+      // An edge argument counts twice, so that its definition is not moved.
       for (Value v : f_.list(e.args)) uses_[v.index()] += 2;
     }
   }

@@ -55,8 +55,8 @@ class Peeler {
     }
   }
 
-  // Returns the target of an edge to `b` from iteration n. An edge to a header leads to the loop
-  // around it, or to the loop itself.
+  // Returns the target of an edge to `b` from iteration n. An edge to a loop's header leads to its
+  // copy in the next loop outwards, or to the header itself.
   Block goes_to(size_t n, Block b) const {
     for (; n < rounds_.size(); ++n) {
       auto at = rounds_[n].copies.find(b.index());

@@ -23,7 +23,7 @@ void BaselineAssembler::prologue() {
   self_ = b_.new_label();
   b_.bind(self_);
   using Kind = FrameState::Kind;
-  // The unwinder cannot assume that the frame is made at the usual offset.
+  // After a landing pad the frame is made later than usual, so rows describe it.
   bool pad = b_.has_landing_pads();
   if (pad) b_.frame_row({Kind::kNone});
   b_.landing_pad();

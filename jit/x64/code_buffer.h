@@ -94,9 +94,9 @@ class CodeBuffer {
   // Sets the state of the frame from here on. Code without such rows has the usual frame: see
   // frame_row.h.
   void frame_row(FrameState state);
-  // Returns a label after the body whose code traps, for the slow path of a conditional jump. Traps
-  // with different frame states have labels of their own. In code that counts edges so has each
-  // block, so that the trap is attributed to the right one.
+  // Returns a label after the body whose code traps, for the slow path of a conditional jump. Each
+  // frame state has labels of its own. In code that counts edges each block has its own too, so
+  // that the trap is attributed to the right one.
   Label trap_label(TrapCode code, Origin at);
   // Traps here.
   void trap_now(TrapCode code, Origin at);

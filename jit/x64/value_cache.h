@@ -103,8 +103,8 @@ class ValueCache {
     use_later(v);
     settle(v);
   }
-  // use() in two steps, for an instruction that is emitted later than its operands are counted: the
-  // first counts the use, the second releases the register and the spill slot.
+  // use() in two steps, for an instruction that reads v only after other code: the first counts the
+  // use, the second releases the register and the spill slot.
   void use_later(Value v) {
     assert(uses(v) != 0);
     --state(v).uses;
