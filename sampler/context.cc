@@ -9,10 +9,12 @@ namespace {
 // Zero pages until a method runs on an unattached thread. Global because a thread that was never
 // attached has nothing but its TLS initialiser, which must be a link-time constant.
 struct alignas(4096) SharedContext {
+  alignas(4096) uint64_t tallies[kTallyWords];
   ThreadContext header;
   alignas(4096) char states[uint64_t{kBlockMethods} * sizeof(MethodState)];
 };
-static_assert(offsetof(SharedContext, states) == kMethodsOffset);
+static_assert(offsetof(SharedContext, states) == offsetof(SharedContext, header) + kMethodsOffset);
+static_assert(offsetof(SharedContext, header) == kTallyBytes);
 constinit SharedContext g_shared{};
 
 struct Blocks {

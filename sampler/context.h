@@ -100,6 +100,11 @@ struct ThreadContext {
   // What an interpreter decrements in the place of the loops of a method that is nobody's.
   int32_t nobodys_countdown = 0;
 
+  // The words that the thread's optimized code counts in; others may read them, relaxed.
+  uint64_t& tally(uint32_t word) noexcept {
+    return *(reinterpret_cast<uint64_t*>(this) - 1 - word);
+  }
+
   // Of a method of the runtime that the thread is attached to.
   MethodState& method(uint32_t index);
   // Of any method: where compiled code of this thread finds it.
@@ -120,6 +125,12 @@ inline constexpr uint32_t kOptimizedSlabOffset = offsetof(MethodState, optimized
 
 // Methods that a context can hold at most.
 inline constexpr uint32_t kMaxMethods = 1u << 20;
+
+// Words in front of the context in which optimized code counts (jit/code/tally_table.h). Word k lies at
+// tally_offset(k) from the context's address.
+inline constexpr uint32_t kTallyWords = 1u << 16;
+inline constexpr uint32_t kTallyBytes = kTallyWords * 8;
+constexpr int32_t tally_offset(uint32_t word) { return -8 * (static_cast<int32_t>(word) + 1); }
 
 inline constexpr uint32_t kBlockMethods = 1u << 16;
 inline constexpr uint32_t kBlocks = kMaxMethods / kBlockMethods;

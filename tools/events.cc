@@ -46,6 +46,6 @@ int start_events(const std::string& file) {
   return fail(kFailed, "--events: no events are written");
 }
 
-void finish_events() { uptier_trace_finish(); }
+int finish_events() { return uptier_trace_finish() == 0 ? kOk : kFailed; }
 
 }  // namespace uptier::tools

@@ -12,7 +12,8 @@ namespace uptier::tools {
 // a message.
 int start_events(const std::string& file);
 
-// Has the tools write what they have. No guest may run any more.
-void finish_events();
+// Has the tools write what they have. No guest may run any more. Returns kFailed, after a message, if
+// events are lost.
+int finish_events();
 
 }  // namespace uptier::tools

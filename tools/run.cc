@@ -64,15 +64,27 @@ int ended(const RunCommand& c, const wasm::TrapReport& trap) {
   return trapped(c, trap);
 }
 
-// An option of ours behind the module is an argument of the program. That is said where it can be
-// nothing else than a slip: who does not import args_get cannot read its arguments.
-void tell_of_misplaced(const wasm::ModuleInfo& module, const RunCommand& c) {
-  if (c.misplaced.empty() || !c.invoke.empty()) return;
+// Whoever does not import args_get cannot read its arguments.
+bool reads_arguments(const wasm::ModuleInfo& module) {
   for (const wasm::Import& i : module.imports) {
-    if (i.kind == wasm::ExternKind::kFunction && i.name == "args_get") return;
+    if (i.kind == wasm::ExternKind::kFunction && i.name == "args_get") return true;
   }
+  return false;
+}
+
+// An option of ours behind the module is an argument of the program. That is said where it can be
+// nothing else than a slip: the program reads no arguments.
+void tell_of_misplaced(const wasm::ModuleInfo& module, const RunCommand& c) {
+  if (c.misplaced.empty() || !c.invoke.empty() || reads_arguments(module)) return;
   fail(kOk, c.misplaced + " stands behind " + c.module +
                 ", so it was passed to the program, which reads no arguments; usage: " + kRunUsage);
+}
+
+// The same of a program that reads its arguments, and has failed.
+void tell_of_refused(const wasm::ModuleInfo& module, const RunCommand& c) {
+  if (c.misplaced.empty() || !c.invoke.empty() || !reads_arguments(module)) return;
+  fail(kOk, c.misplaced + " stands after " + c.module +
+                ", so it was passed to the program; usage: " + kRunUsage);
 }
 
 // The same of an argument of a function: a number is no option.
@@ -276,6 +288,7 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
   if (made.ok()) {
     tell_of_bounds(c, bounds_of(module->info(), engine_options), *made.instance);
     code = start(*made.instance, c);
+    if (code != kOk) tell_of_refused(module->info(), c);
   } else if (made.error) {
     code = fail(kRefused, c.module + ": " + made.error->message);
   } else {
@@ -289,8 +302,10 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
     const int shown = show(runtime, c.shown);
     const int kept = tell_of_profile(runtime, c.options, saved);
     stream.reset();
-    finish_events();
-    if (code == kOk) code = shown != kOk ? shown : kept;
+    const int told = finish_events();
+    for (const int failed : {shown, kept, told}) {
+      if (code == kOk) code = failed;
+    }
   } catch (const std::bad_alloc&) {
     fail_without_memory();
     if (code == kOk) code = kFailed;

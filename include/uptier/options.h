@@ -59,7 +59,9 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(flag, observe_optimized, true, 0, 1, "flag",                                                   \
     "while adaptive, optimized code has an instrumented copy, so that changes of phase are noticed") \
   X(flag, inlining, true, 0, 1, "flag",                                                            \
-    "optimized code inlines small bodies that it calls often; these calls are then not counted")   \
+    "optimized code inlines small bodies that it calls often; these calls are counted as inlined") \
+  X(flag, count_optimized, true, 0, 1, "flag",                                                     \
+    "optimized code counts its entries and the rounds of its loops, so that profiles of it stay true") \
   X(count, targets, 16, 0, 4096, "entries",                                                        \
     "callees counted per indirect call, and values per value probe; 0 does not observe indirect calls") \
   X(flag, loops, false, 0, 1, "flag",                                                              \
@@ -137,8 +139,10 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
     "loop iterations counted once a loop header has switched to the instrumented copy")            \
   X(real, epsilon, 0.02, 1e-4, 1.0, "distance",                                                    \
     "a profile this near the truth (odds 95 %) is known; its method is then sampled ever more thinly") \
+  X(count, copy_after, 512, 1, 1u << 30, "calls",                                                  \
+    "calls of optimized code after which its instrumented copy is made")                           \
   X(count, optimized_interval, 16384, 1, 1u << 27, "calls",                                        \
-    "mean gap between calls that run the copy of optimized code (rounded down to a power of two)") \
+    "greatest mean gap between calls that run the copy of optimized code (a power of two, at most this)") \
   X(FlowMode, flow, FlowMode::kEdges, 0, 1, "mode",                                                \
     "edges | blocks; edges need fewer counters and tell more, blocks are simpler")                 \
   X(CounterMode, counters, CounterMode::kPerThread, 0, 4, "mode",                                  \

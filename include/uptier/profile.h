@@ -176,13 +176,15 @@ Estimate estimate_of(uint64_t count, uint64_t estimate, uint64_t samples);
 
 // The observations of one method.
 //
-// Only some code is observed: baseline code, and optimized code by its rare instrumented copies.
-// While a method runs in plain optimized code, its shares do not change, but its totals fall
-// behind. An estimate and its interval then describe the part that could be observed, and `calls`
-// may be greater than the estimate of the entry block. Even `calls` is incomplete, because
-// optimized code calls other optimized code without passing the stub that counts, unless gap=exact.
-// If you need complete totals, observe in baseline code (policy=never), as the overlaps in
-// docs/accuracy.md do.
+// A saved profile describes all that ran. Calls are exact. Baseline code is sampled. Optimized code
+// counts the rounds of its loops exactly (Options::count_optimized); how its other blocks share these
+// counts follows from samples, and edges are fitted to the blocks. docs/accuracy.md says how true
+// that is. Executions of a body that was inlined are in Profile::inlined.
+//
+// Profiles made from traces, and those of count_optimized=off, describe only the code that was
+// sampled. While a method runs in plain optimized code, their shares do not change and their totals
+// fall behind: an estimate and its interval then describe the part that could be observed, and `calls`
+// may be greater than the estimate of the entry block.
 struct MethodProfile {
   MethodKey key;
   std::string name;
@@ -203,9 +205,9 @@ struct MethodProfile {
   uint64_t weight_squares = 0;
   uint64_t interval = 0;  // mean calls between sampled ones; 0 is unknown or mixed
   uint64_t time = 0;      // Unix time of the latest run in it; 0 is unknown
-  // True if the method ran in optimized code that does not count, in at least one of the runs.
-  // Calls and estimates may then be too low by an unknown amount. Profiles made from traces do not
-  // have it.
+  // True if the method ran in optimized code that does not count (count_optimized=off, or no word was
+  // left to count in), in at least one of the runs. Calls and estimates may then be too low by an
+  // unknown amount. Profiles made from traces do not have it.
   bool behind = false;
 
   // Returns how often a site was seen (call targets: `other` and the table; loops: entries);
@@ -231,7 +233,8 @@ struct MethodProfile {
   // A site that was never seen may have run between two samples. With the mean weight w of this
   // method's counts (or the calls and iterations per sample, if those are more), N executions all
   // go unseen with probability (1 - 1/w)^N. So `high` is ln 0.05 / ln(1 - 1/w), about 3 w, times
-  // `together`. Returns nothing if there were calls but no sample.
+  // `together`. Returns nothing if there were calls but no sample, unless optimized code has counted
+  // them: then the interval reaches from 0 to twice the estimate.
   std::optional<Estimate> estimate(SlotKind kind, SiteId site) const;
 
   // Returns the cycles of all executions of a loop. Nothing if executions were seen but none was
@@ -319,8 +322,9 @@ struct InlinedBody {
   std::vector<uint64_t> code;  // CFG hashes of the root, then of each callee; 0 is unknown
   std::map<SiteId, InlinedBlock> blocks;  // of the last callee; a block that is missing is unknown,
                                           // not 0
-  InlinedSites sites = {};  // likewise, for its indirect calls and probes; not blocks, edges or
-                            // loops
+  // Likewise, for its indirect calls and probes, and for its edges, which are inferred from the
+  // blocks: no code counts them. Not blocks or loops.
+  InlinedSites sites = {};
 
   // Fails unless the path has 1 to 64 calls, none with site 0; `code` has a hash for each method;
   // and there are blocks or sites, none with site 0 or without any count, estimate and samples. The

@@ -225,6 +225,9 @@ typedef struct uptier_trace_api {
   void (*end_at)(uptier_trace_stream* stream, uint32_t kind, uptier_trace_event* parent,
                  uptier_trace_event* event, uint64_t instance, const void* user_data,
                  const uptier_trace_when* when);
+
+  // Counts events that a tool was told of and could not keep, for uptier_trace_finish.
+  void (*lost)(uint64_t events);
 } uptier_trace_api;
 
 // ---- The proxy -----------------------------------------------------------------------------------
@@ -251,7 +254,9 @@ typedef struct uptier_trace_options {
 // Call it once, before other threads begin to trace; further calls do nothing and return the same.
 int uptier_trace_init(const uptier_trace_options* options);
 // Calls the finish functions of the subscribers, the last one first. No thread may notify any more.
-void uptier_trace_finish(void);
+// Returns the number of events that are lost: there was no memory for them, or a tool could not write
+// them (at least 1 if its file is cut short). 0 if nothing is lost, or tracing is off.
+uint64_t uptier_trace_finish(void);
 
 // The table of the dispatcher, or one that does nothing. Never NULL.
 extern const uptier_trace_api* uptier_trace;

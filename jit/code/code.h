@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "jit/code/code_space.h"
 #include "jit/code/frame_row.h"
 #include "jit/code/poll_words.h"
+#include "jit/code/tally_table.h"
 #include "jit/ir/inline_path.h"
 #include "jit/ir/origin.h"
 #include "uptier/ids.h"
@@ -155,6 +157,7 @@ struct CodeTables {
   std::vector<InlineRow> inlined;            // parents first; empty in baseline code
   std::vector<InlinedCount> inlined_counts;  // by rising offset, body and site
   std::vector<InlinedProbe> inlined_probes;  // likewise
+  TallyTable tallies;                        // plain optimized code only
   std::vector<LoopEntry> loops;              // by LoopId; empty in optimized code
   std::vector<LoopRange> loop_ranges;        // by rising loop; instrumented copies only
   uint32_t frame_size = 0;     // bytes below rbp; OSR versions: below the baseline frame
@@ -197,6 +200,8 @@ class Code {
   bool contains(const void* pc) const noexcept { return offset_of(pc) != UINT32_MAX; }
   uint32_t entry_offset() const { return entry_offset_; }
   const CodeTables& tables() const { return tables_; }
+  // Takes what the code counts; its tables do not say it any more.
+  TallyTable take_tallies() { return std::exchange(tables_.tallies, {}); }
   // Whose code this is; set before the code is installed.
   MethodId method() const { return method_; }
   void set_method(MethodId m) { method_ = m; }

@@ -62,6 +62,8 @@ struct OptimizeRequest {
   // CodeTables::inlined and block site - 1, in the unit of `block_counts`; may be null. Nothing where
   // that is empty.
   std::vector<std::vector<float>>* inlined_blocks = nullptr;
+  // What the code counts of itself, see opt/place_tallies.h. Nothing in instrumented copies.
+  TallyRequest tallies = {};
   // Hears of the passes; may be null.
   PassObserver* observer = nullptr;
   // May end the compilation; null: nothing does.

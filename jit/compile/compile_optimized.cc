@@ -99,6 +99,24 @@ bool may_prune(const OptimizeRequest& r) {
 
 bool may_guess(const OptimizeRequest& r) { return !r.values.empty() && r.copy == Copy::kPlain; }
 
+// The words that a compilation has taken for its tallies: it gives them back unless code is made.
+class WordsInHand {
+ public:
+  WordsInHand(const TallyRequest& r, const TallyTable& table) : source_(r.source), table_(table) {}
+  ~WordsInHand() {
+    if (table_.taken() != 0 && !kept_) source_->give_unused(table_.first(), table_.taken());
+  }
+  WordsInHand(const WordsInHand&) = delete;
+  WordsInHand& operator=(const WordsInHand&) = delete;
+
+  void keep() { kept_ = true; }
+
+ private:
+  TallySource* source_;
+  const TallyTable& table_;
+  bool kept_ = false;
+};
+
 // The body to compile, from where it is entered.
 class Body {
  public:
@@ -191,7 +209,9 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
                           .ask_to_leave = r.ask_to_leave,
                           .sample = r.sample,
                           .observed = in_bodies ? &*in_bodies : nullptr},
-                         r.observer, r.copy, sites, r.limit);
+                         r.observer, r.copy, sites, r.limit,
+                         r.copy == Copy::kPlain ? r.tallies : TallyRequest{});
+  WordsInHand words(r.tallies, o.tallies);
   if (o.given_up) return given_up(in);
   if (r.inlined_blocks != nullptr) *r.inlined_blocks = o.counts.of_inlined();
   std::vector<InlinedCount> inlined;
@@ -216,8 +236,10 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
     }
   }
 #endif
-  return x64::emit({in, f, insts, allocation, body.osr(), body.baseline_frame(), r.poll, &inlined,
-                    &probes, r.params});
+  auto code = x64::emit({in, f, insts, allocation, body.osr(), body.baseline_frame(), r.poll,
+                         &inlined, &probes, r.params, &o.tallies});
+  if (code.ok()) words.keep();
+  return code;
 }
 
 }  // namespace uptier::jit

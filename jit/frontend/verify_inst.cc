@@ -6,6 +6,7 @@
 #include "jit/frontend/verify_impl.h"
 #include "jit/ir/names.h"
 #include "jit/ir/semantics.h"
+#include "jit/ir/tally.h"
 #include "jit/ir/turns.h"
 
 namespace uptier::jit {
@@ -197,6 +198,10 @@ void Verifier::check_guard(Block b, const Inst& i) {
 void Verifier::check_probe(Block b, const Inst& i) {
   uint8_t types = kMaskAny;
   bool needs = stage_ == Stage::kBuilt;
+  if (stage_ == Stage::kTransformed && is_remnant(i)) {
+    want_count(b, i, 0, 0);
+    return;
+  }
   switch (probe_kind(i)) {
     case ProbeKind::kBlock: want_count(b, i, 0, 0); return;
     case ProbeKind::kEdge:
@@ -288,7 +293,7 @@ void Verifier::check_immediates(Block b, const Inst& i) {
                    kind <= static_cast<uint32_t>(kLastProbeKind);
       if (!known) report(b, i, "unknown probe kind");
       bool log = probe_kind(i) == ProbeKind::kLog;
-      bool share = resumes(i) && probe_tag(i) <= kWholeShare;
+      bool share = (resumes(i) || is_remnant(i)) && probe_tag(i) <= kWholeShare;
       if (known && !log && !share && probe_tag(i) != 0) report(b, i, "only log probes have a tag");
       return;
     }
@@ -308,6 +313,8 @@ void Verifier::check_flags(Block b, const Inst& i) {
   if (info(i.op).shape == Shape::kCallIndirect) allowed = kCallMayTrap;
   if (is_block_probe(i) && stage_ == Stage::kTransformed) allowed = kProbeResumes;
   if (i.op == Opcode::kProbe && !is_block_probe(i)) allowed = kProbeOwn;
+  if (stage_ == Stage::kTransformed && is_remnant(i)) allowed = kProbeRemnant;
+  if (stage_ == Stage::kTransformed && is_tally(i)) allowed = kProbeTally;
   bool own_value = allowed == kProbeOwn && (i.flags & kProbeOwn) != 0 &&
                    probe_kind(i) == ProbeKind::kValue && i.args.size <= 1;
   if (own_value) allowed |= kProbeTurns;

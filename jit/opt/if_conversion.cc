@@ -17,6 +17,7 @@
 
 #include "jit/analysis/control_flow.h"
 #include "jit/analysis/short_branches.h"
+#include "jit/ir/tally.h"
 #include "jit/ir/turns.h"
 #include "jit/opt/passes.h"
 
@@ -77,9 +78,10 @@ class BranchConverter {
     Edge to_yes = yes != b ? f_.successors(yes)[0] : f_.successors(b)[0];
     Edge to_no = no != b ? f_.successors(no)[0] : f_.successors(b)[1];
     Value condition = f_.args(f_.terminator(b))[0];
+    const std::array<float, 2> shares = shares_of(b, yes, no);
     f_.block(b).insts.pop_back();
     for (Block way : {yes, no}) {
-      if (way != b) move_insts(way, b);
+      if (way != b) move_insts(way, b, shares[way == yes ? 0 : 1]);
     }
     std::vector<Value> args;
     for (uint32_t n = 0; n < to_yes.args.size; ++n) {
@@ -93,12 +95,30 @@ class BranchConverter {
     f_.append(b, jump, Type::kNone);
   }
 
-  void move_insts(Block from, Block to) {
+  // Returns which part of all executions goes each way, as far as is known.
+  std::array<float, 2> shares_of(Block b, Block yes, Block no) const {
+    float whole = yes != b && no != b ? count_of(yes) + count_of(no) : count_of(b);
+    auto share = [&](Block way) {
+      if (way == b || whole <= 0) return 0.5f;
+      return std::clamp(count_of(way) / whole, 0.0f, 1.0f);
+    };
+    return {share(yes), share(no)};
+  }
+
+  void move_insts(Block from, Block to, float share) {
     for (InstId i : f_.block(from).insts) {
-      const Inst& inst = f_.inst(i);
-      if (is_block_probe(inst) || inst.op == Opcode::kJump) continue;
+      Inst& inst = f_.inst(i);
+      if (inst.op == Opcode::kJump) continue;
+      if (is_block_probe(inst)) {
+        if (resumes(inst)) continue;
+        inst = remnant_of(inst, share);
+      } else if (is_remnant(inst)) {
+        float part = share * *part_of_block(inst);
+        inst.imm =
+            static_cast<uint64_t>(part * kWholeShare) << 32 | static_cast<uint32_t>(inst.imm);
+      }
       f_.block(to).insts.push_back(i);
-      f_.value(inst.result).block = to;
+      if (inst.result.valid()) f_.value(inst.result).block = to;
     }
     gone_[from.index()] = true;
   }

@@ -4,6 +4,7 @@
 
 #include "jit/analysis/known_counts.h"
 #include "jit/opt/passes.h"
+#include "jit/opt/place_tallies.h"
 #include "jit/opt/place_target_probes.h"
 #include "jit/opt/select_to_branch.h"
 
@@ -123,7 +124,7 @@ class Passes {
 }  // namespace
 
 Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, Copy copy,
-                   const ProbePlan* observed, CompileLimit* limit) {
+                   const ProbePlan* observed, CompileLimit* limit, TallyRequest tallies) {
   Passes passes(f, observer, limit);
   bool plain = copy == Copy::kPlain, counting = !plain, groups = false;
   BlockCounts counts;
@@ -158,9 +159,17 @@ Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, 
   passes.run("tail_duplication", [&] { tail_duplication(f, counts); });
   Optimized o;
   passes.run("layout_blocks", [&] {
-    ControlFlow control = analyze_control_flow(f);
-    o.loops = find_loops(f, control);
-    o.frequencies = estimate_frequencies(f, control, o.loops, counts);
+    auto analyze = [&] {
+      ControlFlow control = analyze_control_flow(f);
+      o.loops = find_loops(f, control);
+      o.frequencies = estimate_frequencies(f, control, o.loops, counts);
+    };
+    analyze();
+    if (tallies.source != nullptr) {
+      size_t blocks = f.blocks.size();
+      o.tallies = place_tallies(f, o.loops, o.frequencies, tallies);
+      if (f.blocks.size() != blocks) analyze();
+    }
     layout_blocks(f, o.loops, o.frequencies);
   });
   o.given_up = passes.over();

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "jit/analysis/frequencies.h"
+#include "jit/code/tally_table.h"
 #include "jit/ir/function.h"
 #include "jit/opt/compile_limit.h"
 #include "jit/opt/inline_calls.h"
@@ -16,6 +17,7 @@ namespace uptier::jit {
 struct Optimized {
   LoopNest loops;
   Frequencies frequencies;
+  TallyTable tallies;     // empty unless a source of words was given
   bool given_up = false;  // the limit ended it: the other fields are not valid
   // The counts it was optimized for, inlined bodies included; empty without a profile.
   BlockCounts counts;
@@ -27,6 +29,6 @@ struct Optimized {
 // be null.
 Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer = nullptr,
                    Copy copy = Copy::kPlain, const ProbePlan* observed = nullptr,
-                   CompileLimit* limit = nullptr);
+                   CompileLimit* limit = nullptr, TallyRequest tallies = {});
 
 }  // namespace uptier::jit

@@ -15,7 +15,7 @@ namespace uptier::jit {
 namespace {
 
 constexpr uint64_t kRoundsWithoutMiss = 50;
-constexpr uint32_t kMostCopied = 16;
+constexpr uint32_t kMostCopiedRest = 16;
 
 using Turns = std::array<uint64_t, kTurnValues>;
 
@@ -98,7 +98,7 @@ class SelectSplitter {
   void copy_tails() {
     std::vector<Redefinition> redefined;
     for (const Tail& t : tails_) {
-      if (!may_copy_tail(f_, t.rest, kMostCopied)) continue;
+      if (!may_copy_tail(f_, t.rest, kMostCopiedRest)) continue;
       // The arms have probes with the shares of their executions.
       auto& insts = f_.block(t.rest).insts;
       if (is_block_probe(f_.inst(insts.front()))) insts.erase(insts.begin());

@@ -17,8 +17,8 @@
 //   predictable    misses * kRounds <= n
 //   one of two     whatever its misses, and without counts: the rest of the block stores through the
 //                  selected address, and its loop reads one of the two places (analysis/one_of_two.h).
-//                  If the rest is at most kMostCopied instructions long, both arms get a copy of it, each
-//                  with its own store
+//                  If the rest is at most kMostCopiedRest instructions long, both arms get a copy of it,
+//                  each with its own store
 //
 // Later selections in the block on the same condition, between values known before the branch,
 // become part of it.

@@ -59,6 +59,7 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   }
   if (in_.inlined_counts != nullptr) b_.tables().inlined_counts = *in_.inlined_counts;
   if (in_.inlined_probes != nullptr) b_.tables().inlined_probes = *in_.inlined_probes;
+  if (in_.tallies != nullptr) b_.tables().tallies = *in_.tallies;
   b_.tables().frame_size = frame_ + 8 * static_cast<uint32_t>(saved_.size());
   return b_.publish(in_.compile.space, 0, in_.compile.method);
 }
@@ -274,6 +275,7 @@ void Emitter::emit_simple(const MInst& i) {
     case MOp::kLeave: return leave(i);
     case MOp::kLoadSlab: return load_slab(gp_at(i, i.d));
     case MOp::kCount: return count(i);
+    case MOp::kTally: return tally(i);
     case MOp::kObserve: return observe(i);
     case MOp::kTrap: return b_.trap_now(i.trap, i.loc);
     case MOp::kMov: return move(at(i, i.a), at(i, i.d));

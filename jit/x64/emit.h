@@ -46,6 +46,7 @@ struct EmitInput {
   // Other probes of inlined bodies, for the tables.
   const std::vector<InlinedProbe>* inlined_probes = nullptr;
   std::span<const ParamValue> params = {};  // assumed to have these values
+  const TallyTable* tallies = nullptr;      // the words that the code counts in
 };
 
 // Errors: those of CodeBuffer::publish, and kUnsupported for a frame beyond a mebibyte.

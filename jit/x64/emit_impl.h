@@ -119,6 +119,7 @@ class Emitter {
   Gp slab_base(const MInst& i);
   void slab_to_scratch(const MInst& i);
   void count(const MInst& i);
+  void tally(const MInst& i);
   void observe(const MInst& i);
   void observe_in_range(const MInst& i);
   void observe_in_table(const MInst& i);

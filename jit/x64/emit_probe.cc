@@ -42,6 +42,13 @@ void Emitter::count(const MInst& i) {
   a_.inc(x86::qword_ptr(base, offset_of(i)));
 }
 
+void Emitter::tally(const MInst& i) {
+  CodeBuffer::LibrarysOwn own(b_);
+  b_.load_context(x86::r11);
+  Mem word = x86::qword_ptr(x86::r11, sampler::tally_offset(static_cast<uint32_t>(i.imm)));
+  i.a == kNoOperand ? a_.inc(word) : a_.add(word, gp_at(i, i.a));
+}
+
 void Emitter::observe(const MInst& i) {
   CodeBuffer::LibrarysOwn own(b_);
   switch (kind_of(i)) {

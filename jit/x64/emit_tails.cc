@@ -30,6 +30,7 @@ bool may_copy(const MInst& i) {
     case MOp::kLeave:
     case MOp::kSwitch:
     case MOp::kCount:
+    case MOp::kTally:
     case MOp::kObserve:
     case MOp::kTrap: return false;
     default: return i.exit == UINT32_MAX;

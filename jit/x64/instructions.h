@@ -76,6 +76,7 @@ enum class MOp : uint8_t {
   kLoadSlab,  // d = the slab of the calling thread
   kBulk,      // rep stos or movs: rdi, rsi or rax, rcx  sub: Opcode
   kObserve,  // slab a, 64-bit value b: sub: ProbeKind; imm: place; disp: shape or tag; loc   as kCount
+  kTally,  // adds a, or 1, to the thread's word imm      destroys the flags, r11
   kCount,  // increment of the word imm of slab a      destroys the flags, r11
 };
 

@@ -91,6 +91,7 @@ class Lowering {
   Vreg observed(Value v);  // as 64 bits, see lower_probe.cc
   void observe(const Inst& i, const ProbePlan::Site& s);
   void lower_probe(const Inst& i);
+  void lower_tally(const Inst& i);
   void load_slab();
 
   // ---- lower_memory.cc

@@ -1,5 +1,6 @@
 // Probes, in instrumented copies. A value is observed in the form of its ProbeKind: integers
 // sign-extended, floats as the bits of a double.
+#include "jit/ir/tally.h"
 #include "jit/probes/inlined_counts.h"
 #include "jit/x64/lower_impl.h"
 #include "sampler/site_tables.h"
@@ -21,7 +22,7 @@ std::optional<uint32_t> Lowering::count_offset(const Inst& i) const {
 
 // Returns the place of another probe's counters, if it counts.
 std::optional<ProbePlan::Site> Lowering::observed_site(const Inst& i) const {
-  if (i.op != Opcode::kProbe) return std::nullopt;
+  if (i.op != Opcode::kProbe || is_tally(i)) return std::nullopt;
   bool sees = i.args.size != 0 || probe_kind(i) == ProbeKind::kHit;
   if (!sees) return std::nullopt;
   if (i.body == 0) {
@@ -99,7 +100,16 @@ void Lowering::observe(const Inst& i, const ProbePlan::Site& s) {
   flush_group();
 }
 
+void Lowering::lower_tally(const Inst& i) {
+  begin(MOp::kTally, 8);
+  cur_.imm = i.aux;
+  if (i.args.size != 0) cur_.a = add(use(f_.args(i)[0]), Role::kUse, Policy::kReg);
+  emit();
+}
+
 void Lowering::lower_probe(const Inst& i) {
+  if (is_tally(i)) return lower_tally(i);
+  if (is_remnant(i)) return;
   if (std::optional<uint32_t> offset = count_offset(i)) count_at(*offset);
   if (std::optional<ProbePlan::Site> site = observed_site(i)) observe(i, *site);
   // Instructions are emitted backwards: those emitted so far come after the probe. See turn_round.

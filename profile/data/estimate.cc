@@ -172,7 +172,10 @@ std::optional<Estimate> profile::estimate_at(const MethodProfile& method, SlotKi
   const Sampled by = sampled_of(method);
   if (seen->count > 0) { return around(seen->estimate, relative_variance(*seen, by), seen->count); }
   const double gone_by = static_cast<double>(method.calls) + static_cast<double>(method.iterations);
-  if (by.samples == 0 && gone_by > 0) return std::nullopt;
+  if (by.samples == 0 && gone_by > 0) {
+    if (seen->estimate <= 0) return std::nullopt;
+    return Estimate{seen->estimate, 0, 2 * seen->estimate};  // from tallies alone
+  }
   const double weight = std::max(mean_weight(method), by.samples > 0 ? gone_by / by.samples : 1);
   const double apart = weight > 1 ? std::log(kMiss) / std::log1p(-1 / weight) : 0;
   const double unseen = apart * by.together(0);

@@ -21,8 +21,8 @@ bool is_empty_site(SlotKind kind, const InlinedSite& s) {
 }
 
 const char* broken_rule(SlotKind kind, SiteId site, const InlinedSite& s) {
-  const bool flow = kind == SlotKind::kBlock || kind == SlotKind::kEdge || kind == SlotKind::kLoop;
-  if (flow || slot_words(kind) == 0) return "a site of a kind that it has not";
+  const bool elsewhere = kind == SlotKind::kBlock || kind == SlotKind::kLoop;
+  if (elsewhere || slot_words(kind) == 0) return "a site of a kind that it has not";
   if (site == 0) return "a site 0";
   if (!profile::as_method(kind, site, s).check().ok()) return "words or a table that no site has";
   return is_empty_site(kind, s) ? "a site without a count" : nullptr;

@@ -9,6 +9,7 @@
 #include "profile/data/inlined.h"
 #include "profile/data/schema.h"
 #include "profile/data/text.h"
+#include "profile/formats/llvm_text.h"
 
 namespace uptier::profile {
 namespace {
@@ -267,10 +268,13 @@ std::string to_llvm_text(const Profile& profile) {
     std::string name = without(name_of(m), "");
     const bool mark = name.front() == '#' || name.front() == ':';
     if (mark) name.insert(0, 1, '_');
-    if (!names.emplace(name, m.schema.cfg_hash).second) {
+    const uint64_t whole = m.schema.cfg_hash, hash = whole & kLlvmHash;
+    if (!names.emplace(name, hash).second) {
       name += "#" + hex(key.module_key) + ":" + std::to_string(key.function_index);
     }
-    out += name + "\n# Func Hash:\n" + std::to_string(m.schema.cfg_hash) + "\n# Num Counters:\n" +
+    out += name + "\n";
+    if (hash != whole) out += std::string(kWholeHash) + std::to_string(whole) + "\n";
+    out += "# Func Hash:\n" + std::to_string(hash) + "\n# Num Counters:\n" +
            std::to_string(blocks.size()) + "\n# Counter Values:\n";
     for (const uint64_t count : blocks) out += std::to_string(count) + "\n";
     out += "\n";

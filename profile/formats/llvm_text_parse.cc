@@ -6,14 +6,15 @@
 namespace uptier::profile {
 namespace {
 
-using Names = std::map<std::pair<std::string_view, uint64_t>, MethodKey>;
+// By name and kLlvmHash of the hash.
+using Names = std::map<std::pair<std::string_view, uint64_t>, const MethodProfile*>;
 
 class LlvmTextParser {
  public:
   LlvmTextParser(std::string_view text, const Profile* like) : text_(text) {
     if (like == nullptr) return;
     for (const auto& [key, m] : like->methods) {
-      names_.emplace(Names::key_type(m.name, m.schema.cfg_hash), key);
+      names_.emplace(Names::key_type(m.name, m.schema.cfg_hash & kLlvmHash), &m);
     }
   }
 
@@ -46,7 +47,10 @@ class LlvmTextParser {
   // Returns the next line that is neither empty nor a remark.
   std::optional<std::string_view> next() {
     std::optional<std::string_view> line;
-    while ((line = raw()) && (line->empty() || line->starts_with('#'))) {}
+    while ((line = raw()) && (line->empty() || line->starts_with('#'))) {
+      if (line->starts_with(kWholeHash))
+        whole_hash_ = parse_unsigned(line->substr(kWholeHash.size()));
+    }
     return line;
   }
 
@@ -57,27 +61,36 @@ class LlvmTextParser {
     return *n;
   }
 
+  uint64_t hash_of(Names::const_iterator known, uint64_t written) const {
+    if (known != names_.end()) return known->second->schema.cfg_hash;
+    const bool fits = whole_hash_ && (*whole_hash_ & kLlvmHash) == written;
+    return fits ? *whole_hash_ : written;
+  }
+
   Status take(std::string_view name) {
     MethodProfile m;
     m.name = name;
-    const Result<uint64_t> hash = number();
-    if (!hash) return hash.error();
+    whole_hash_.reset();
+    const Result<uint64_t> written = number();
+    if (!written) return written.error();
+    const auto known = names_.find(std::pair(name, *written & kLlvmHash));
+    const uint64_t hash = hash_of(known, *written);
     const Result<uint64_t> counters = number();
     if (!counters) return counters.error();
     // Each has a line of its own, of two bytes at least.
     if (*counters > (text_.size() - std::min(at_, text_.size()) + 1) / 2) {
       return broken("more counters than there is text");
     }
-    m.schema = Schema::block_schema(static_cast<uint32_t>(*counters), *hash);
+    m.schema = Schema::block_schema(static_cast<uint32_t>(*counters), hash);
     for (uint64_t i = 0; i < *counters; ++i) {
       const Result<uint64_t> count = number();
       if (!count) return count.error();
       m.counts.push_back(*count);
     }
     for (auto rest = raw(); rest && !rest->empty(); rest = raw()) {}  // value profiles
+    if (!m.counts.empty()) m.calls = m.sampled_calls = m.counts[0];
     m.weigh(1);
-    const auto known = names_.find(std::pair(name, *hash));
-    m.key = known != names_.end() ? known->second : MethodKey{0, place_};
+    m.key = known != names_.end() ? known->second->key : MethodKey{0, place_};
     ++place_;
     if (Status s = m.check(); !s) return broken(s.error().message);
     if (!profile_.methods.emplace(m.key, m).second) {
@@ -88,6 +101,7 @@ class LlvmTextParser {
 
   std::string_view text_;
   Names names_;
+  std::optional<uint64_t> whole_hash_;  // of the remark that was passed last
   size_t at_ = 0;
   uint64_t number_ = 0;
   uint32_t place_ = 0;

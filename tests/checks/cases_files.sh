@@ -32,6 +32,20 @@ else
   part_skipped 01-stale-perf-map "no process ids of its own here (unshare)"
 fi
 
+if command -v llvm-profdata >/dev/null; then
+  got=$(UPTIER=$tool bash "$cases/users/07-llvm-text-cs-bit/run.sh" | sed -n 's/^exported: //p; s/^Total functions: //p' | tr '\n' ' ')
+  check "07-llvm-text-cs-bit: exported, shown, shown as context-sensitive" "18 18 0 " "$got"
+else
+  part_skipped 07-llvm-text-cs-bit "no llvm-profdata"
+fi
+
+program=$project/examples/programs/wasm/objects.wasm
+got=$(UPTIER=$tool bash "$cases/users/08-llvm-import-no-effect/run.sh" "$program" 9000 |
+  sed -n 's/.*stale, \([0-9]*\) optimized at once.*/\1/p' | tr '\n' ' ')
+read -r own imported <<<"$got"
+check "08-llvm-import-no-effect: $own methods optimized at once, imported $imported" 1 \
+  "$((own > 0 && 2 * imported >= own))"
+
 run_loop --profile v1.upf >/dev/null
 ln -s v1.upf current.upf
 check "09-profile-symlink" $'300\nexit 0' "$(run_loop --profile current.upf)"

@@ -63,6 +63,19 @@ done
 expect "05 dead 1" "ended" ./dead 1
 for mode in 3 4 5 6; do expect "05 dead $mode" "" ./dead "$mode"; done
 
+# 12: a host that locks its memory has tens of MB more, not hundreds. Sanitizers reserve terabytes.
+if [[ ${flags[*]} != *-fsanitize=* ]]; then
+  compile mlock "$cases/12-bss-128M/mlock.cc"
+  out=$(./mlock 2>&1)
+  locked=$(sed -n 's/^info with a runtime: .*locked \([0-9]*\) MB/\1/p' <<<"$out")
+  [[ $out == *"ok   runs"* && ${locked:-999} -lt 130 ]] || fail "12: $out"
+  (ulimit -v 120000; "$UPTIER" --help >/dev/null) || fail "12: the tool does not start under ulimit -v 120000"
+fi
+
+# 13: policies that forbid pages to become executable; no thread either.
+compile wx "$cases/13-wx-policy/wx.cc"
+for how in 1 2 5; do expect "13 $how" "ok   runs" ./wx "$how"; done
+
 # 14: no thread for the worker.
 [[ $(id -u) == 0 ]] || echo "14: not root, so threads are refused by address space only"
 out=$(bash "$cases/14-no-thread-for-worker/run.sh" 2>&1)

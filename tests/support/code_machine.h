@@ -29,10 +29,12 @@ class AttachedThread {
  public:
   static constexpr int32_t kNever = INT32_MAX / 2;
 
-  explicit AttachedThread(uint32_t methods = 64) : bytes_(sampler::method_offset(methods)) {
+  explicit AttachedThread(uint32_t methods = 64)
+      : bytes_(sampler::kTallyBytes + sampler::method_offset(methods)) {
     void* p = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    context_ = static_cast<sampler::ThreadContext*>(p);
+    memory_ = static_cast<char*>(p);
+    context_ = reinterpret_cast<sampler::ThreadContext*>(memory_ + sampler::kTallyBytes);
     context_->method_capacity = methods;
     context_->stack_limit = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) - (6u << 20);
     for (uint32_t i = 0; i < methods; ++i) {
@@ -43,7 +45,7 @@ class AttachedThread {
   }
   ~AttachedThread() {
     sampler::exchange_context(before_);
-    ::munmap(context_, bytes_);
+    ::munmap(memory_, bytes_);
   }
   AttachedThread(const AttachedThread&) = delete;
   AttachedThread& operator=(const AttachedThread&) = delete;
@@ -53,6 +55,7 @@ class AttachedThread {
 
  private:
   size_t bytes_;
+  char* memory_;
   sampler::ThreadContext* context_;
   sampler::ThreadContext* before_;
 };

@@ -49,6 +49,9 @@ class OptimizedModule : private jit::CallResolver {
                   const Profiles& profiles, Copy copy, uint32_t top = 0)
       : OptimizedModule(machine, module, &inlinees, profiles, copy, top) {}
 
+  // What plain code counts in; a test sets it for the modules that it makes then. Null: nothing.
+  static inline jit::TallySource* tallies = nullptr;
+
   const void* entry(MethodId m) const { return machine_.stubs->stub(m); }
   const std::vector<std::unique_ptr<jit::Code>>& codes() const { return codes_; }
   // By method; of instrumented copies.
@@ -81,7 +84,8 @@ class OptimizedModule : private jit::CallResolver {
                                           .probes = top != 0 ? &plan : nullptr,
                                           .inlined_sites = top != 0 ? &sites : nullptr,
                                           .targets = known.targets,
-                                          .inlinees = inlinees});
+                                          .inlinees = inlinees,
+                                          .tallies = {tallies, true}});
       EXPECT_TRUE(code.ok()) << f.name << ": " << code.error().message;
       if (!code.ok()) continue;
       machine.stubs->set_target(MethodId(i), (*code)->entry());
@@ -103,5 +107,20 @@ class OptimizedModule : private jit::CallResolver {
   std::vector<std::vector<uint64_t>> slabs_;
   std::vector<jit::ProbePlan> plans_;
 };
+
+// Runs a function in code and in the interpreter. Returns whether both answer the same, and leave the
+// same memory; `traps`: whether they trapped.
+inline bool answers_alike(CodeMachine& machine, const OptimizedModule& code,
+                          jit::Interpreter& oracle, MethodId f, const Signature& s,
+                          const std::vector<uint64_t>& args, Scratch& scratch, bool& traps) {
+  scratch.fill();
+  Answer want = interpret(oracle, f, args);
+  std::string bytes = scratch.bytes();
+  scratch.fill();
+  auto got = machine.run(code.entry(f), s, args);
+  traps = want.trap != TrapCode::kNone;
+  return got.trap == want.trap && bytes == scratch.bytes() &&
+         (traps || same_value(s.result, got.bits, want.bits));
+}
 
 }  // namespace uptier::test

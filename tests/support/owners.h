@@ -16,6 +16,7 @@
 #include "tiering/compile/system.h"
 #include "tiering/control/wanted_frames.h"
 #include "tiering/events/loss_counts.h"
+#include "tiering/model/tally_words.h"
 #include "tiering/observe/observer.h"
 #include "tiering/serve/in_service.h"
 
@@ -52,6 +53,11 @@ class Owners : private tiering::Relay::Service {
     return o;
   }
   tiering::Method& method(uint32_t i = 0) { return methods.at(i); }
+  // Gives the place of a method to another one, as if nobody had the former any more.
+  void replace(uint32_t i, Host& of, MethodInfo info) {
+    methods.take_out(method(i));
+    methods.put(std::make_unique<tiering::Method>(MethodId(i), kMethods + 1, of, std::move(info)));
+  }
   // Gives a method as many loops as its description would have.
   void describe_loops(uint32_t i, uint32_t loops) {
     method(i).shape.put(std::make_unique<tiering::MethodShape>(loops));
@@ -108,7 +114,8 @@ class Owners : private tiering::Relay::Service {
   tiering::Events events;
   tiering::LossCounts loss_counts;
   const LossReport& losses = loss_counts.counts();
-  tiering::Observer observer{options, live, schedule.ladder, nullptr, nullptr, events};
+  tiering::TallyWords tally_words{threads};
+  tiering::Observer observer{options, live, schedule.ladder, nullptr, nullptr, events, tally_words};
   tiering::SavedProfile saved{options, live, methods, observer};
   tiering::Reclaimer reclaimer{events};
   tiering::GoneHosts hosts{mutex, methods, places, reclaimer};
@@ -129,6 +136,7 @@ class Owners : private tiering::Relay::Service {
                                  .hosts = hosts,
                                  .fast = fast,
                                  .stubs = *code.stubs,
+                                 .tallied = observer.tallied,
                                  .relay = relay,
                                  .events = events}};
 

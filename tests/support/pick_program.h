@@ -33,6 +33,7 @@ inline Options following() {
   o.workers = 0;
   o.policy = PolicyMode::kAlways;
   o.optimized_interval = kPickInterval;
+  o.copy_after = 1 << 16;
   o.overhead_budget = 0;
   o.measure_rates = false;
   return o;

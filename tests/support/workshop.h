@@ -64,9 +64,9 @@ class Workshop : public Host {
   ~Workshop() override { runtime.reset(); }
 
   Result<MethodId> try_add(const std::string& name, const Signature& s, Body body) {
+    std::lock_guard lock(mutex_);
     MethodInfo info{{1, next_++}, name, s};
     Result<MethodId> m = Error{ErrorCode::kUnsupported, ""};
-    std::lock_guard lock(mutex_);
     m = runtime->add_method(*this, info);
     if (m) bodies_[m->number()] = std::move(body);
     return m;

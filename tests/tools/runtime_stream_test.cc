@@ -1,5 +1,6 @@
 // `uptier run --events`: what the runtime does, as the stream `uptier`.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -43,7 +44,7 @@ TEST_F(RuntimeStreamTest, tasks_have_times_threads_and_the_ids_of_method_and_ver
     nodes += j["kind"] == "node";
     if (j["kind"] != "task") continue;
     if (j["phase"] == "begin") {
-      const json m = j["metadata"];
+      const json m = j.value("metadata", json::object());  // a pause has none
       const std::string verb = verb_of(j["event"]["name"]);
       ++tasks[verb];
       if (m.contains("version")) lives[m["version"]].insert(verb);
@@ -92,6 +93,14 @@ TEST_F(RuntimeStreamTest, perfetto_has_slices_with_the_same_ids) {
     EXPECT_TRUE(e["args"]["metadata"].contains("tier")) << e;
   }
   EXPECT_GT(slices, 0u);
+}
+
+TEST_F(RuntimeStreamTest, file_of_events_on_a_full_disk_is_a_failure_but_not_the_programs) {
+  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "SKIPPED: there is no /dev/full here";
+  const RunResult r = in_dir(UPTIER_TOOL " run --events /dev/full " + wasm_path("mix"));
+  EXPECT_EQ(r.code, 1);
+  EXPECT_EQ(r.out, expected_output("mix"));
+  EXPECT_NE(r.err.find("uptier: the trace /dev/full is cut short: "), r.err.npos) << r.err;
 }
 
 }  // namespace

@@ -68,11 +68,12 @@ TEST_F(ToolBuild, has_a_few_megabytes_of_zeros) {
 }
 
 TEST_F(ToolBuild, runs_in_little_address_space_or_says_what_it_has_not_got) {
-  // Sanitizers take the address space for themselves.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "SKIPPED: needs a build without sanitizer, which reserves terabytes itself";
+#endif
   RunResult free = tool("--version");
   ASSERT_EQ(free.code, 0);
   RunResult help = in_dir("ulimit -v 120000; " UPTIER_TOOL " --help");
-  if (help.err.find("Sanitizer") != std::string::npos) return;
   EXPECT_EQ(help.code, 0) << help.err;
   RunResult run = in_dir("ulimit -v 120000; " UPTIER_TOOL " run " + wasm_path("nbody"));
   if (run.code == 0) {

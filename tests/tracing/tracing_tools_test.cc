@@ -1,7 +1,9 @@
 // Tracing as processes see it: loading, the tools that ship, and what is refused.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -113,13 +115,40 @@ TEST_F(TracingTools, libraries_from_places_that_others_may_write_to_are_refused)
             std::string::npos);
 }
 
-TEST_F(TracingTools, a_full_disk_is_told) {
-  if (::access("/dev/full", W_OK) != 0) {
-    std::puts("SKIPPED: there is no /dev/full here");
-    return;
+TEST_F(TracingTools, a_full_disk_is_told_by_the_number_of_events_lost_and_by_finish) {
+  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "SKIPPED: there is no /dev/full here";
+  const std::string jsonl = library("uptier_trace_jsonl");
+  EXPECT_EQ(traced(jsonl + "=all.jsonl").code, 0);
+  const std::string all = slurp(path("all.jsonl"));
+  const std::string n = std::to_string(std::ranges::count(all, '\n'));
+  const RunResult full = traced(jsonl + "=/dev/full");
+  EXPECT_EQ(full.code, 1);
+  EXPECT_NE(full.err.find("/dev/full is cut short: " + n + " of " + n + " events are lost: "),
+            std::string::npos)
+      << full.err;
+  for (const char* tool : {"uptier_trace_perfetto", "uptier_trace_counts"}) {
+    const RunResult r = traced(library(tool) + "=/dev/full");
+    EXPECT_EQ(r.code, 1) << tool;
+    EXPECT_NE(r.err.find("/dev/full is cut short: "), std::string::npos) << tool << r.err;
   }
-  EXPECT_NE(traced(library("uptier_trace_jsonl") + "=/dev/full").err.find("cut short"),
-            std::string::npos);
+}
+
+// The trace of the machine takes more than 4096 bytes, and the file may have no more.
+TEST_F(TracingTools, events_before_the_disk_was_full_are_kept) {
+  const std::string jsonl = library("uptier_trace_jsonl");
+  traced(jsonl + "=all.jsonl");
+  const std::string all = slurp(path("all.jsonl"));
+  ASSERT_GT(all.size(), 4096u);
+  const RunResult r = in_dir("trap '' XFSZ; ulimit -f 8; UPTIER_TRACE=1 UPTIER_TRACE_DISPATCHER=" +
+                             library("uptier_trace_dispatcher") +
+                             " UPTIER_TRACE_SUBSCRIBERS=" + jsonl + "=cut.jsonl " + kMachine);
+  EXPECT_EQ(r.code, 1);
+  const std::string cut = slurp(path("cut.jsonl"));
+  const auto kept = std::ranges::count(cut, '\n'), n = std::ranges::count(all, '\n');
+  EXPECT_GT(kept, 0);
+  EXPECT_NE(r.err.find(std::to_string(n - kept) + " of " + std::to_string(n) + " events are lost"),
+            std::string::npos)
+      << r.err;
 }
 
 TEST(TracePoints, sleep_without_a_dispatcher_and_build_no_arguments) {

@@ -23,7 +23,8 @@ jit::CallTarget CallPaths::target(MethodId callee) {
   if (gone) return {Kind::kStub, env_.routines.gone()};
   Method& m = env_.methods.at(callee.index());
   // Where the cell may lead to code that counts, the stub sees to it that the thread has counters.
-  bool counts_all = env_.options.gap == GapMode::kExact || env_.always_instrumented;
+  bool counts_all = env_.options.gap == GapMode::kExact || env_.always_instrumented ||
+                    env_.options.count_optimized;
   if (counts_all || plan_.tier == Tier::kBaseline) return {Kind::kStub, stubs.stub(callee)};
   // What is made for some values must not be called with others.
   bool self = callee == plan_.method && !plan_.osr_loop.valid() && !plan_.for_values;

@@ -9,6 +9,7 @@ class CodeSpace;
 class PollWords;
 class Routines;
 class StubTable;
+class TallySource;
 struct Helpers;
 }  // namespace uptier::jit
 
@@ -42,6 +43,7 @@ struct CompileEnv {
   jit::CodeSpace& space;
   jit::StubTable& stubs;
   jit::PollWords& poll_words;
+  jit::TallySource& tallies;
   const jit::Routines& routines;
   const jit::Helpers& helpers;
 };

@@ -21,6 +21,7 @@ void take_site(const MethodProfile& p, const BodySite& site, SiteSnapshot& s) {
   const auto* only = std::get_if<RangeAnswer>(&a->what);
   const RangeAnswer* range = values != nullptr ? &values->range : only;
   if (range == nullptr || range->count < s.samples) return;
+  if (range->min > range->max) return;  // a file may say anything
   s.samples = range->count;
   s.min = range->min;
   s.max = range->max;
@@ -29,8 +30,7 @@ void take_site(const MethodProfile& p, const BodySite& site, SiteSnapshot& s) {
   s.seen = one ? s.samples : 0;
   if (one || values == nullptr || values->values.empty()) return;
   s.value = values->values.front().value;
-  assert(values->values.front().count <= s.samples);
-  s.seen = values->values.front().count;
+  s.seen = std::min(values->values.front().count, s.samples);
 }
 
 // What the profile, of this run or an earlier one, answers about a value site.

@@ -92,7 +92,8 @@ void learn_references(Version& v, std::span<const MethodId> called) {
   }
 }
 
-Status take_code(Method& m, Version& v, Result<std::unique_ptr<jit::Code>> code) {
+Status take_code(const CompileEnv& env, Method& m, Version& v,
+                 Result<std::unique_ptr<jit::Code>> code) {
   if (!code) return code.error();
   v.code = std::move(*code);
   assert(v.code->hot_size() <= v.code->size());
@@ -101,6 +102,12 @@ Status take_code(Method& m, Version& v, Result<std::unique_ptr<jit::Code>> code)
   v.entry = v.code->entry();
   v.code_bytes = v.code->size();
   v.inlined = static_cast<uint32_t>(v.code->tables().inlined.size());
+  v.tallies = v.code->take_tallies();
+  v.tally_source = &env.tallies;
+  if (v.tallies.words.empty()) return {};
+  for (uint32_t body = 0; body <= v.inlined; ++body) {
+    v.tally_paths.push_back(body == 0 ? jit::InlinePath{} : jit::path_of(*v.code, body));
+  }
   return {};
 }
 
@@ -121,7 +128,7 @@ Status MethodCompiler::make_baseline(Method& m, const Plan& plan, Version& v) {
   CallPaths calls(env_, plan);
   bool checks = env_.options.tier != TierMode::kBaseline || !env_.options.stress.empty();
   bool to_host = m.info.host_resume != nullptr, asks = env_.stress.active(StressKind::kGuard);
-  Status s = take_code(m, v,
+  Status s = take_code(env_, m, v,
                        jit::compile_baseline({*f, m.id, env_.helpers, calls, env_.space},
                                              {.copy = plan.copy,
                                               .loop_checks = checks,
@@ -228,7 +235,7 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
   bool may_guard = env_.bodies.have_guards() || env_.stress.active(StressKind::kGuard);
   std::vector<std::vector<float>> inlined;
   Status s = take_code(
-      m, v,
+      env_, m, v,
       jit::compile_optimized({*f, m.id, env_.helpers, calls, env_.space},
                              {.block_counts = seen.blocks,
                               .sample = seen.sample,
@@ -243,6 +250,8 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .inlinees = env_.bodies.wanted() ? &inlinees : nullptr,
                               .inline_guards = may_guard || prune,
                               .inlined_blocks = plan.copy == Copy::kPlain ? &inlined : nullptr,
+                              .tallies = {env_.options.count_optimized ? &env_.tallies : nullptr,
+                                          !normal || plan.for_values},
                               .limit = &limit,
                               .to_host = m.info.host_resume != nullptr,
                               .uncommon_traps = prune,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "tiering/base/clock.h"
 #include "tiering/observe/indirect_targets.h"
 #include "tiering/observe/inlined_bodies.h"
 #include "tiering/observe/phase.h"
@@ -10,8 +11,12 @@
 namespace uptier::tiering {
 namespace {
 
-// Calls of optimized code after which it is worth a second body.
-constexpr uint64_t kStillHot = 1 << 16;
+// Samples a second that a method is worth at first, and the least calls between two. Each 64 samples
+// the gap doubles, until it is so many times as long: a copy that counts targets may take several
+// times as long as the plain code.
+constexpr double kSamplesPerSecond = 500;
+constexpr double kDensest = 16;
+constexpr double kWidens = 8;
 
 }  // namespace
 
@@ -41,7 +46,8 @@ CopyControl::CopyControl(const Parts& p)
 void CopyControl::want_optimized_copy(Method& m) {
   const Optimizing& o = *m.optimizing;
   if (o.asked || !can_observe_optimized(m)) return;
-  if (rates_.progress_of(m).calls >= o.calls_before + kStillHot) request_optimized_copy(m);
+  if (rates_.progress_of(m).calls >= o.calls_before + rules_.copy_after())
+    request_optimized_copy(m);
 }
 
 bool CopyControl::can_observe_optimized(const Method& m) const {
@@ -80,8 +86,28 @@ void CopyControl::begin_observing_optimized(Method& m, Version& v) {
   // Evicted meanwhile: it is retired with the others when the method is.
   if (!in_service) return;
   rules_.number(m, v);
+  o.rate.set(rate_for(m));
   o.copy.store(&v, std::memory_order_release);  // pairs with optimized_sample()
   o.copy_expected.store(false, std::memory_order_relaxed);
+}
+
+// As many calls a second as there were since the method was optimized may come.
+sampler::Rate CopyControl::rate_for(const Method& m) const {
+  const Version* v = m.optimized.load(std::memory_order_relaxed);
+  auto calls = static_cast<double>(rates_.progress_of(m).calls - m.optimizing->calls_before);
+  double seconds = static_cast<double>(now_ns() - v->installed_ns) * 1e-9;
+  auto widest = static_cast<double>(rules_.optimized_interval());
+  double gap = seconds > 0 ? calls / seconds / kSamplesPerSecond : widest;
+  gap = std::clamp(gap, std::min(kDensest, widest), widest);
+  uint32_t first = sampler::Ladder::power_below(gap);
+  uint32_t last = sampler::Ladder::power_below(std::min(gap * kWidens, widest));
+  return sampler::Rate::decaying(first, std::max(first, last), rules_.burst());
+}
+
+void CopyControl::change_rates(const MethodTable& methods) {
+  for (const auto& m : methods.all()) {
+    if (observes_optimized(*m)) m->optimizing.own().rate.set(rate_for(*m));
+  }
 }
 
 // A new optimized version comes into service: the copy of the one before is not of it. Where there

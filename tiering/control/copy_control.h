@@ -1,8 +1,8 @@
 // CopyControl: instrumented copies of optimized code, by which changes of phase are seen after the last
 // tier: when they are made, when they go, and what their windows say.
 //
-//   optimized --2^16 calls later--> its instrumented copy is made -->
-//     one call in optimized_interval runs it, counts to its end
+//   optimized --copy_after calls later--> its instrumented copy is made -->
+//     some 500 calls a second run it at first, then fewer, and count to their ends
 //       --64 samples--> window --> like those before?
 //
 // The copy counts in a slab of its own, in windows of its own; what baseline copies have counted,
@@ -99,12 +99,15 @@ class CopyControl {
   // method.
   bool take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                       std::span<const uint64_t> counts);
+  // `optimized_interval` has changed: the rates of all methods follow.
+  void change_rates(const MethodTable& methods);
   // A version is to be made for the drift of the one in service.
   void follow_drift(Method& m);
 
  private:
   bool can_observe_optimized(const Method& m) const;
   void request_optimized_copy(Method& m);
+  sampler::Rate rate_for(const Method& m) const;
 
   const PolicyOptions& policy_;
   Observer& observer_;

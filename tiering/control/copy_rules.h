@@ -25,6 +25,10 @@ class CopyRules {
   // Gives a copy that comes into service its number. All copies of a method, those that are entered at
   // loops too, count in the same slab.
   void number(Method& m, Version& v) const;
+  // The options of these names, as they are by now.
+  uint64_t optimized_interval() const { return live_.optimized_interval; }
+  uint64_t copy_after() const { return options_.copy_after; }
+  uint32_t burst() const { return static_cast<uint32_t>(live_.burst); }
 
  private:
   const Options& options_;

@@ -44,7 +44,7 @@ ValueSnapshot value_snapshot(const Method& m, const MethodProfile& seen, const j
     if (values == nullptr || values->values.empty() || values->range.count < s.samples) return;
     s.samples = values->range.count;
     s.value = values->values.front().value;
-    s.seen = values->values.front().count;
+    s.seen = std::min(values->values.front().count, s.samples);  // a file may say anything
   };
   take(seen);
   if (m.saved != nullptr && s.samples < policy.value_samples) take(m.saved->profile);

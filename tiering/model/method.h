@@ -134,7 +134,8 @@ struct Method {
   bool guard_banned = false;     // one that the host declared: the method is not optimized any more
   bool unlinked = false;         // its code is there, but its cell asks; see eviction.h
   bool wants_optimized = false;  // was optimized when it was evicted
-  bool ran_optimized = false;    // in code that counts nothing, its own or a caller's
+  bool ran_optimized = false;    // in code whose blocks do not count, its own or a caller's
+  bool ran_uncounted = false;    // in such code that has no tallies either
   bool key_made = false;         // by MethodKeys
   bool shares_key = false;       // which was counted
 };

@@ -16,8 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "jit/ir/inline_path.h"
 #include "jit/opt/inlinee.h"
 #include "sampler/convergence.h"
+#include "sampler/rate.h"
 #include "tiering/base/made_later.h"
 #include "tiering/model/trial.h"
 #include "tiering/model/version.h"
@@ -66,6 +68,30 @@ struct LoopCopies {
   uint64_t compile_ns = 0;
 };
 
+// What optimized code has counted exactly, see observe/tallied.h.
+struct TalliedSum {
+  // A block of the method's own body (of the empty path), or of one that is inlined into it.
+  struct Place {
+    jit::InlinePath path;
+    SiteId site = 0;  // 0: none
+  };
+  struct Block {
+    double executions = 0;
+    double exact = 0;  // those of them that were counted, not shared out
+    // A block that was counted exactly, beside which the most of the others run, and how many these are.
+    Place beside;
+    double most = 0;
+  };
+  double calls = 0;                                      // that ran optimized code
+  std::map<jit::InlinePath, std::vector<Block>> blocks;  // by block site - 1
+
+  const Block* find(const Place& p) const {
+    auto at = blocks.find(p.path);
+    bool has = at != blocks.end() && p.site != 0 && p.site <= at->second.size();
+    return has ? &at->second[p.site - 1] : nullptr;
+  }
+};
+
 struct Optimizing {
   // The instrumented copy in service; see copy_control.h. Stores are releases that pair with
   // acquire loads in slow paths.
@@ -77,6 +103,12 @@ struct Optimizing {
       nullptr};  // of the version in service, while it lasts; likewise released
   MadeLater<LoopCopies> loop_copies;  // made once, and then as it is
 
+  TalliedSum tallied;  // by versions whose code was freed
+  // Calls that went to each version, by serial; that in service (0: none), and the calls before it.
+  std::map<uint64_t, double> calls_of;
+  uint64_t served = 0;
+  uint64_t served_since = 0;
+  sampler::MethodRate rate;  // of calls that run the copy; slow paths widen it
   CopyWindows windows;
   bool asked = false;         // for a copy, once for each optimized version
   uint64_t calls_before = 0;  // calls that were known of when that one came into service

@@ -16,6 +16,7 @@ void Places::begin_look(Look& look) noexcept {
   assert(last_look_ == nullptr || last_look_->since <= removals_);  // in the order of their begin
   look.since = removals_;
   look.before = last_look_;
+  look.after = nullptr;  // one may look again
   (last_look_ == nullptr ? first_look_ : last_look_->after) = &look;
   last_look_ = &look;
 }

@@ -43,6 +43,7 @@
 #include <vector>
 
 #include "profile/base/wall.h"
+#include "tiering/model/look.h"
 #include "tiering/model/method_table.h"
 
 namespace uptier::tiering {
@@ -51,16 +52,7 @@ class Places {
  public:
   // Places by index: whether each is one of those that a step is about.
   using Set = std::vector<bool>;
-  // A thread looks at methods, since so many removals. It lies in the caller's frame, so that looking
-  // needs no memory.
-  struct Look {
-    Look() = default;
-    Look(const Look&) = delete;
-    Look& operator=(const Look&) = delete;
-
-    uint64_t since = 0;
-    Look *before = nullptr, *after = nullptr;
-  };
+  using Look = tiering::Look;
 
   // While there are places that no method has had, they are looked for again after so many removals
   // at least, or an eighth of all places, so that looking costs each removal a constant.

@@ -73,11 +73,32 @@ ProbeSet::ProbeSet(const jit::Function& f, const ProbeChoice& choice) {
   draws_ = draws.blocks;
   if (edges_ != 0) draws_.insert(draws_.end(), draws.edges.begin(), draws.edges.end());
   add_sites(f, draws);
+  find_blocks(f);
   assert(draws_.size() == schema_.slots.size());
   assert(blocks_ + edges_ + sources_.size() == schema_.slots.size());
 }
 
 ProbeSet::ProbeSet(Schema own) : own_(true), schema_(std::move(own)), words_(schema_.words()) {}
+
+void ProbeSet::find_blocks(const jit::Function& f) {
+  std::vector<SiteId> of_site(f.site_count + 1);
+  for (SiteId b = 1; b <= f.layout.size(); ++b) {
+    for (jit::InstId i : f.block(f.layout[b - 1]).insts) {
+      const jit::Inst& inst = f.inst(i);
+      SiteId site = inst.op == Opcode::kProbe ? inst.aux : inst.site;
+      if (site > f.block_sites && site < of_site.size()) of_site[site] = b;
+    }
+  }
+  for (const Slot& s : schema_.slots) {
+    if (s.kind == SlotKind::kBlock) {
+      block_of_.push_back(s.site);
+    } else if (s.kind == SlotKind::kEdge) {
+      block_of_.push_back(flow_edges()[s.site - 1].from);
+    } else {
+      block_of_.push_back(s.kind == SlotKind::kLoop ? 0 : of_site[s.site]);
+    }
+  }
+}
 
 // Slots ascend by kind and site; a loop's site is its id + 1.
 void ProbeSet::add_sites(const jit::Function& f, const jit::SiteDraws& draws) {

@@ -69,6 +69,13 @@ class ProbeSet {
   const Schema& schema() const { return schema_; }
   // With what each slot is drawn; empty of counters that the host lays out.
   std::span<const profile::Draw> draws() const { return draws_; }
+  // Which block each slot belongs to, by its site: an edge to the block it comes from. 0: not known.
+  // Empty of counters that the host lays out.
+  std::span<const SiteId> blocks_of_slots() const { return block_of_; }
+  // The edges between blocks, by site of kEdge - 1; empty in block mode.
+  std::span<const profile::FlowEdge> flow_edges() const {
+    return std::span(flow_.shape().graph.edges).first(edges_);
+  }
   uint32_t slab_words() const { return words_; }
   // Returns whether a body is one block that no code counts: the number of its calls says all.
   bool counts_by_calls() const { return !own_ && words_ == 0 && blocks_ != 0; }
@@ -104,6 +111,7 @@ class ProbeSet {
     uint32_t index;  // LoopId, or site - block_sites - 1
   };
   void add_sites(const jit::Function& f, const jit::SiteDraws& draws);
+  void find_blocks(const jit::Function& f);
   void add_flow(std::span<const uint64_t> slab, std::span<const uint64_t> traps, uint64_t entries,
                 profile::Observed& out) const;
   void add_site(const jit::ProbePlan& plan, const Slot& slot, const Source& s,
@@ -116,6 +124,7 @@ class ProbeSet {
   jit::FlowLayout flow_;
   Schema schema_;
   std::vector<profile::Draw> draws_;
+  std::vector<SiteId> block_of_;  // by slot
   uint32_t words_ = 0;
   uint32_t blocks_ = 0;          // slots of blocks
   uint32_t edges_ = 0;           // slots of edges behind them

@@ -41,7 +41,8 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(void* runtime, co
                                                                uint32_t number,
                                                                HaveLoopsAsk have_loops_ask) {
   auto methods = static_cast<uint32_t>(o.max_methods);
-  auto context = sampler::Reservation::create(sampler::context_bytes(methods), "thread context");
+  auto context = sampler::Reservation::create(
+      sampler::kTallyBytes + sampler::context_bytes(methods), "thread context");
   if (!context) return context.error();
   auto slabs = sampler::SlabArena::create(o.slab_budget);
   if (!slabs) return slabs.error();

@@ -22,6 +22,7 @@
 #include "sampler/slab_arena.h"
 #include "sampler/snapshot_ring.h"
 #include "tiering/events/events.h"
+#include "tiering/model/look.h"
 #include "tiering/model/stack.h"
 #include "tiering/model/thread_stop.h"
 #include "uptier/options.h"
@@ -41,7 +42,8 @@ class AttachedThread {
                                                         HaveLoopsAsk have_loops_ask = nullptr);
 
   sampler::ThreadContext& context() const {
-    return *static_cast<sampler::ThreadContext*>(context_memory_.data());
+    return *reinterpret_cast<sampler::ThreadContext*>(static_cast<char*>(context_memory_.data()) +
+                                                      sampler::kTallyBytes);
   }
   sampler::MethodState& state(MethodId m) { return context().method(m.index()); }
   uint32_t number() const { return number_; }
@@ -70,6 +72,8 @@ class AttachedThread {
   // Frames of compiled code whose host_resume is under way, the innermost first (stack_walk.h); of
   // the stack that the thread is on. A trap that drops them takes them off.
   const jit::HostExit* host_exits = nullptr;
+
+  ThreadLooks looks;
 
   // Whether the thread waits outside compiled code (Runtime::begin_blocked). While it does, the
   // stack that it is on stands still from `stack_top` up, as those that are suspended do, and the

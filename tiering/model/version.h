@@ -98,6 +98,10 @@ struct Version {
   double made_error = 1;                    // how far these may lie from the truth of their time
   TargetsBySite made_targets;               // likewise, of its own indirect calls
   std::vector<InlinedOrigin> made_inlined;  // likewise, of what is inlined
+  // What the code counts exactly, and by body whose blocks these are: 0 the method's own.
+  jit::TallyTable tallies;
+  jit::TallySource* tally_source = nullptr;  // takes the words back if no code has run
+  std::vector<jit::InlinePath> tally_paths;
   // These belong to an instrumented copy of optimized code:
   uint32_t copy_number = 0;              // which of the method's it is; 0: it never was in service
   uint32_t copy_words = 0;               // that its slab has at least, and those before it had
@@ -129,7 +133,11 @@ struct Version {
   mutable std::atomic<bool> frame_refused{false};
 
   Version() = default;
-  ~Version() { give_back(); }  // it may have been made too late to come into service
+  ~Version() {  // it may have been made too late to come into service
+    give_back();
+    bool unused = installed_ns == 0 && tally_source != nullptr && tallies.taken() != 0;
+    if (unused) tally_source->give_unused(tallies.first(), tallies.taken());
+  }
 
   void call_back(OsrOut why) const noexcept;
 

@@ -14,7 +14,9 @@
 #include "tiering/observe/method_directory.h"
 #include "tiering/observe/optimized_recorder.h"
 #include "tiering/observe/policy_advisor.h"
+#include "tiering/observe/settled.h"
 #include "tiering/observe/stream_recorder.h"
+#include "tiering/observe/tallied.h"
 #include "tiering/observe/trace_emitter.h"
 #include "uptier/options.h"
 #include "uptier/policy.h"
@@ -27,10 +29,12 @@ class Observer {
  public:
   // All outlive this; `sink` and `hosts_policy` may be null. `live`: the options as they are by now.
   Observer(const Options& options, const Options& live, const sampler::Ladder& ladder,
-           TraceSink* sink, Policy* hosts_policy, Events& events)
+           TraceSink* sink, Policy* hosts_policy, Events& events, TallyWords& words)
       : policy_(PolicyOptions::from(options)),
+        tallied(words),
         decisions(events, options.decisions_kept),
         estimates(options, live, policy_, directory),
+        settled(live, estimates, tallied, directory),
         trace(options, live, directory, estimates, sink),
         streams(options, live, policy_, ladder, directory, estimates, trace, events),
         optimized(live, ladder, directory, trace),
@@ -42,9 +46,11 @@ class Observer {
   // Decisions go by these from here on.
   void set_policy_options(const PolicyOptions& o) { policy_ = o; }
 
+  Tallied tallied;
   MethodDirectory directory;
   DecisionLog decisions;
   Estimates estimates;
+  Settled settled;
   TraceEmitter trace;
   StreamRecorder streams;
   OptimizedRecorder optimized;

@@ -75,9 +75,11 @@ void foresee(const RelaySnapshot& s, RelayPlan& p) {
   for (uint32_t n : p.order) {
     p.hot_lines += s.bodies[n].hot_lines;
     p.cold_lines += s.bodies[n].cold_lines;
-    each_page(s.bodies[n], [&](uint32_t page, uint32_t lines) { used[page] -= lines; });
+    // A body that was found early may have been freed since: its lines are not among the used ones.
+    each_page(s.bodies[n], [&](uint32_t page, uint32_t lines) {
+      used[page] = std::max<int64_t>(0, used[page] - lines);
+    });
   }
-  assert(std::ranges::none_of(used, [](int64_t lines) { return lines < 0; }));
   p.pages_after = in_use() + pages_for(p.hot_lines) + pages_for(p.cold_lines);
   double lines = std::accumulate(s.lines_used.begin(), s.lines_used.end(), 0.0);
   p.holes = p.pages_before == 0 ? 0 : 1 - lines / (p.pages_before * double{kLinesInPage});

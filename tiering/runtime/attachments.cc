@@ -9,6 +9,7 @@
 #include "profile/base/wall.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/control/rate_control.h"
+#include "tiering/model/tally_words.h"
 #include "tiering/model/thread.h"
 #include "tiering/observe/observer.h"
 #include "tiering/runtime/engine.h"
@@ -112,9 +113,15 @@ void Attachments::leave(AttachedThread& t) noexcept {
     finishes([&] {
       engine_.observer->streams.end(engine_.method(i), t.number());
       if (!engine_.method(i).has_shape()) return;
-      engine_.method(i).flushed.own().adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
+      // The thread runs no more, so its numbers are exact, not those of its last event.
+      const sampler::MethodState& s = t.state(MethodId(i));
+      sampler::Progress ran = sampler::progress_of(s);
+      ran.calls = sampler::calls_so_far(s);
+      ran.iterations = sampler::iterations_so_far(s);
+      engine_.method(i).flushed.own().adaptation.gone += ran;
     });
   }
+  if (!finishes([&] { engine_.tally_words->keep(t.context()); })) engine_.note_flush_lost();
   engine_.stops.remove(t.stop);
   engine_.threads.remove(t);
   engine_.in_service->reclaim_locked();

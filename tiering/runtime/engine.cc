@@ -27,6 +27,7 @@
 #include "tiering/control/rate_control.h"
 #include "tiering/control/trials.h"
 #include "tiering/control/value_guards.h"
+#include "tiering/model/tally_words.h"
 #include "tiering/observe/observer.h"
 #include "tiering/runtime/code_entries.h"
 #include "tiering/runtime/looks.h"
@@ -76,13 +77,6 @@ sampler::Schedule make_schedule(const Options& o) {
 sampler::Schedule counting_only(sampler::Schedule s) {
   s.sample_calls = false;
   return s;
-}
-
-// Where rates do not adapt, optimized code is not observed.
-sampler::Rate first_optimized_rate(const Options& o) {
-  if (!o.adaptive) return {};
-  uint32_t rung = sampler::Ladder::power_below(static_cast<double>(o.optimized_interval));
-  return sampler::Rate::sampled(rung, static_cast<uint32_t>(o.burst));
 }
 
 // Poll words of versions with long loops: address space, of which only what is used costs memory.
@@ -139,7 +133,6 @@ Engine::Engine(Runtime& runtime, const Options& o, const StressPlan& plan, Trace
       stress(plan),
       schedule(make_schedule(options)),
       counting(counting_only(schedule)),
-      optimized_rate(first_optimized_rate(options).word),
       always_instrumented(schedule.sample_calls && options.interval == 1),
       fast(std::make_unique<sampler::FastSampling>(this, static_cast<uint32_t>(options.max_methods),
                                                    schedule)),
@@ -150,8 +143,9 @@ Engine::Engine(Runtime& runtime, const Options& o, const StressPlan& plan, Trace
       hosts(std::make_unique<GoneHosts>(state_mutex, methods, places, *reclaimer)),
       stops(interrupt_signal(options)),
       threads(options.log_records),
-      observer(
-          std::make_unique<Observer>(options, live, schedule.ladder, sink, hosts_policy, events)),
+      tally_words(std::make_unique<TallyWords>(threads)),
+      observer(std::make_unique<Observer>(options, live, schedule.ladder, sink, hosts_policy,
+                                          events, *tally_words)),
       saved(std::make_unique<SavedProfile>(options, live, methods, *observer)),
       known_methods(std::make_unique<KnownMethods>()),
       requests(std::make_unique<Requests>(options.max_queue, methods, events)),
@@ -288,6 +282,7 @@ void Engine::make_owners() {
                             .space = *space,
                             .stubs = *stubs,
                             .poll_words = *poll_words,
+                            .tallies = *tally_words,
                             .routines = routines,
                             .helpers = helpers});
   in_service =
@@ -303,6 +298,7 @@ void Engine::make_owners() {
                                                    .hosts = *hosts,
                                                    .fast = *fast,
                                                    .stubs = *stubs,
+                                                   .tallied = observer->tallied,
                                                    .relay = relay,
                                                    .events = events});
   relay = std::make_unique<Relay>(Relay::Parts{.options = options,

@@ -67,6 +67,7 @@ class Relay;
 class Requests;
 class SavedProfile;
 class System;
+class TallyWords;
 class Trials;
 class ValueGuards;
 class WaitedMutex;
@@ -148,9 +149,6 @@ struct Engine {
   Stress stress;
   sampler::Schedule schedule;
   sampler::Schedule counting;  // the same without sampled calls: optimized or always instrumented
-  // A sampler::Rate, of methods whose optimized code is observed. Release pairs with the acquire in
-  // OptimizedSamples: the rung is in the ladder.
-  std::atomic<uint64_t> optimized_rate;
   const bool always_instrumented;  // every call is counted
 
   // ---- Code (from start() on) --------------------------------------------------------------------
@@ -178,6 +176,7 @@ struct Engine {
   std::unique_ptr<GoneHosts> hosts;
   Stops stops;  // before the threads
   Threads threads;
+  std::unique_ptr<TallyWords> tally_words;
   std::unique_ptr<Observer> observer;
   std::unique_ptr<SavedProfile> saved;
   std::unique_ptr<KnownMethods> known_methods;

@@ -50,8 +50,13 @@ void Installer::install(Method& m, std::unique_ptr<Version> version) {
 void Installer::note_optimized(Method& m, const Version& v) {
   m.only_baseline = false;
   if (v.copy != Copy::kPlain) return;
-  m.ran_optimized = true;
-  for (uint32_t inlined : v.bodies) engine_.method(inlined).ran_optimized = true;
+  bool uncounted = v.tallies.words.empty();
+  auto note = [&](Method& ran) {
+    ran.ran_optimized = true;
+    ran.ran_uncounted |= uncounted;
+  };
+  note(m);
+  for (uint32_t inlined : v.bodies) note(engine_.method(inlined));
 }
 
 void Installer::serve(Method& m, Version& v) {

@@ -10,6 +10,7 @@
 #include "tiering/model/thread.h"
 #include "tiering/runtime/engine.h"
 #include "tiering/runtime/guest_waits.h"
+#include "tiering/runtime/looks.h"
 #include "tiering/runtime/traps.h"
 #include "tiering/serve/retired_hosts.h"
 
@@ -72,6 +73,7 @@ Outcome Invoker::call(const void* target, const Signature& signature,
   bool blocked = t.blocked.load(std::memory_order_relaxed) != AttachedThread::kRunning;
   uint32_t exits_to_host = c.exits_to_host;
   const jit::HostExit* host_exits = t.host_exits;
+  const uint32_t looks = t.looks.depth;
   if (blocked) t.leave_blocked();
   SignalOpened opened(c.activation == nullptr ? engine_.stops.signal() : 0);
   InvokeFrame frame;
@@ -89,6 +91,7 @@ Outcome Invoker::call(const void* target, const Signature& signature,
     c.exits_to_host = exits_to_host;  // the frames of the others have gone
     t.host_exits = host_exits;
     engine_.turns.forget_dropped(__builtin_frame_address(0));
+    engine_.looks->drop_to(t, looks);
     t.loops().unwind(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
     forget_dropped_frames(c, engine_.options.stack_reserve);
     bool by_limit = stopped && result.trap.code == TrapCode::kStackExhausted;

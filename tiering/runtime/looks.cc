@@ -1,5 +1,6 @@
 #include "tiering/runtime/looks.h"
 
+#include <cassert>
 #include <mutex>
 
 #include "tiering/base/waited_mutex.h"
@@ -11,12 +12,30 @@
 namespace uptier::tiering {
 
 void Looks::begin_look(Places::Look& look) {
+  AttachedThread* t = engine_.here();
   std::lock_guard lock(engine_.state_mutex);
-  engine_.places.begin_look(look);
+  if (t == nullptr) return engine_.places.begin_look(look);
+  look.of_thread = &t->looks;
+  if (t->looks.depth++ == 0) engine_.places.begin_look(t->looks.first);
 }
 
 void Looks::end_look(Places::Look& look) {
   std::lock_guard lock(engine_.state_mutex);
+  ThreadLooks* looks = look.of_thread;
+  if (looks == nullptr) return end_look_locked(look);
+  assert(looks->depth != 0);
+  if (--looks->depth == 0) end_look_locked(looks->first);
+}
+
+void Looks::drop_to(AttachedThread& t, uint32_t depth) noexcept {
+  if (t.looks.depth == depth) return;
+  std::lock_guard lock(engine_.state_mutex);
+  assert(depth < t.looks.depth);
+  t.looks.depth = depth;
+  if (depth == 0) end_look_locked(t.looks.first);
+}
+
+void Looks::end_look_locked(Places::Look& look) noexcept {
   engine_.places.end_look(look);
   // Code that waits to be freed may have waited for this.
   if (engine_.hosts->wait_to_leave()) engine_.in_service->reclaim_locked();

@@ -9,6 +9,7 @@
 
 namespace uptier::tiering {
 
+class AttachedThread;
 struct Engine;
 
 class Looks final : public Relay::Service {
@@ -19,8 +20,13 @@ class Looks final : public Relay::Service {
   void begin_look(Places::Look& look) override;
   void end_look(Places::Look& look) override;
   void wake_worker() noexcept override;
+  // A trap has dropped the calling thread's frames, and with them its looks but the first `depth`.
+  // Cost: a load where it has dropped none.
+  void drop_to(AttachedThread& t, uint32_t depth) noexcept;
 
  private:
+  void end_look_locked(Places::Look& look) noexcept;
+
   Engine& engine_;
 };
 

@@ -26,13 +26,13 @@ bool OptimizedSamples::awaits_optimized(const Method& m) const noexcept {
 
 sampler::Rate OptimizedSamples::rate_of(const Method& m) const noexcept {
   bool off = engine_.rates->sampling() == Sampling::kOff;
-  return awaits_optimized(m) && !off ? optimized_rate() : engine_.fast->rate(m.id.index()).load();
+  return awaits_optimized(m) && !off ? optimized_rate(m) : engine_.fast->rate(m.id.index()).load();
 }
 
 const void* OptimizedSamples::optimized_sample(Method& m, AttachedThread& t) noexcept {
   const Version* copy = m.optimizing->copy.load(std::memory_order_acquire);
   sampler::MethodState& s = t.state(m.id);
-  if (!usable(copy) || s.rate != optimized_rate().word) return nullptr;
+  if (!usable(copy) || s.rate != optimized_rate(m).word) return nullptr;
   if (!ready_slab(m, t, *copy)) return nullptr;
   count_optimized(m, t);
   return copy->entry;
@@ -44,6 +44,8 @@ void OptimizedSamples::count_optimized(Method& m, AttachedThread& t) noexcept {
   bool whole = s.optimized_samples != 0 && s.optimized_samples % kWindowSamples == 0;
   if (whole) post_optimized(m, t);
   ++s.optimized_samples;
+  bool widens = s.samples_left != 0 && --s.samples_left == 0;
+  if (widens) m.optimizing.made()->rate.widen({s.rate}, engine_.schedule.ladder);
 }
 
 // The words of the method's own blocks go on through all copies, in the same slab wherever it is large
@@ -81,7 +83,7 @@ sampler::Note OptimizedSamples::optimized_note(Method& m, AttachedThread& t) noe
   assert(t.state(m.id).optimized_slab != nullptr);
   sampler::Note n = notes_.make_note(m, t, sampler::NoteKind::kOptimized);
   n.sampled_calls = t.state(m.id).optimized_samples;
-  n.rate = optimized_rate().word;
+  n.rate = t.state(m.id).rate;
   n.copy = static_cast<uint32_t>(slab_copy(t.state(m.id).optimized_slab));
   return n;
 }
@@ -100,9 +102,8 @@ bool OptimizedSamples::post_optimized(Method& m, AttachedThread& t) noexcept {
   return delivered;
 }
 
-// Acquire pairs with OptionChanges::set(): the rung is in the ladder.
-sampler::Rate OptimizedSamples::optimized_rate() const noexcept {
-  return {engine_.optimized_rate.load(std::memory_order_acquire)};
+sampler::Rate OptimizedSamples::optimized_rate(const Method& m) const noexcept {
+  return m.optimizing->rate.load();
 }
 
 }  // namespace uptier::tiering

@@ -43,7 +43,7 @@ class OptimizedSamples {
   // what it refused is contained in the next note.
   bool post_optimized(Method& m, AttachedThread& t) noexcept;
   // The rate of methods whose optimized code is observed.
-  sampler::Rate optimized_rate() const noexcept;
+  sampler::Rate optimized_rate(const Method& m) const noexcept;
 
   Engine& engine_;
   GuestWaits& guest_waits_;

@@ -90,13 +90,7 @@ void OptionChanges::apply_locked(std::string_view name) {
   if (name == "interval") return engine_.rates->change_interval();
   if (name == "burst") return engine_.rates->change_burst();
   if (name == "overhead_budget") return engine_.rates->change_budget();
-  if (name == "optimized_interval") {
-    uint32_t rung =
-        sampler::Ladder::power_below(static_cast<double>(engine_.live.optimized_interval));
-    auto rate = sampler::Rate::sampled(rung, static_cast<uint32_t>(engine_.options.burst));
-    engine_.optimized_rate.store(rate.word,
-                                 std::memory_order_release);  // pairs with optimized_rate()
-  }
+  if (name == "optimized_interval") return engine_.copies->change_rates(engine_.methods);
   if (is_one_of(name, kOfFlushes)) return engine_.rates->change_flushes();
   if (is_one_of(name, kOfThePolicy)) return change_policy_locked();
   if (name == "decisions_kept") engine_.observer->decisions.keep(engine_.live.decisions_kept);

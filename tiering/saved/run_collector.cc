@@ -53,11 +53,12 @@ void RunCollector::add(const Method& m, const KnownMethods& known, double loops_
   if (m.probes->schema().slots.empty()) return;
   Profile one;
   if (!m.flushed->streams.empty()) {
-    MethodProfile own = observer_.estimates.profile_of(m);
+    MethodProfile own = observer_.settled.profile_of(m);
     settle_loops(m, loops_off, own);
     one.methods.emplace(m.info.key, std::move(own));
   }
   one.inlined = observer_.inlined.bodies_of(m);
+  observer_.settled.settle_inlined(m, one.inlined);
   add_calls(m, one, methods_, seen.calls);
   // Where it came from is not where it will be looked for.
   bool moved = is_trusted(m) && m.saved->recovered && m.saved->profile.schema == m.probes->schema();

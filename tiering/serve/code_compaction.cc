@@ -65,6 +65,9 @@ std::unique_ptr<Version> version_of(Version& from, std::unique_ptr<jit::Code> co
   v->compile_cpu_ns = from.compile_cpu_ns;
   v->installed_ns = from.installed_ns;
   v->inlined = from.inlined;
+  v->tallies = std::move(from.tallies);
+  from.tallies = {};
+  v->tally_paths = std::move(from.tally_paths);
   v->made_from = std::move(from.made_from);
   v->made_error = from.made_error;
   v->made_targets = std::move(from.made_targets);

@@ -11,6 +11,7 @@
 #include "tiering/base/log.h"
 #include "tiering/model/event_of.h"
 #include "tiering/model/places.h"
+#include "tiering/observe/tallied.h"
 #include "tiering/serve/in_service.h"
 
 namespace uptier::tiering {
@@ -47,6 +48,7 @@ InService::InService(const Parts& p)
       hosts_(p.hosts),
       fast_(p.fast),
       stubs_(p.stubs),
+      tallied_(p.tallied),
       relay_(p.relay),
       events_(p.events) {}
 
@@ -157,6 +159,7 @@ void InService::tell_native_tools(const Method& m, const Version& v) {
 
 // Points the cell, and the quick path of samples, at the best that is in service.
 void InService::link_locked(Method& m) {
+  tallied_.follow_calls(m);
   m.unlinked = false;
   const Version* best = m.optimized.load(std::memory_order_relaxed);
   if (usable(best)) {
@@ -260,8 +263,9 @@ void InService::reclaim_locked() noexcept {
     if (!reclaimer_.has_limbo()) continue;
     Reclaimer::Freed freed;
     finishes([&] { freed = reclaimer_.reclaim(threads_.all()); });
-    for (const Version* v : freed.versions) {
+    for (Version* v : freed.versions) {
       assert(v->freed && v->retired);
+      finishes([&] { tallied_.keep(methods_.known(v->method), *v); });
       hosts_.let_go_locked(*v);
       v->moved ? relay_->forget_locked(*v) : relay_->note_changes(1);
     }
@@ -287,6 +291,7 @@ void InService::withdraw_locked(Method& m) {
   // `plain` and `instrumented` stay as they are: slow paths look whether they are usable.
   m.wants_optimized = m.optimized.load(std::memory_order_relaxed) != nullptr;
   m.optimized.store(nullptr, std::memory_order_release);
+  tallied_.follow_calls(m);
   if (Optimizing* o = m.optimizing.made()) {
     o->trial.store(nullptr, std::memory_order_release);  // its versions go with the others
     o->copy.store(nullptr, std::memory_order_release);

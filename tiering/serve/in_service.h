@@ -42,6 +42,8 @@
 
 namespace uptier::tiering {
 
+class Tallied;
+
 class InService {
  public:
   // The parts that it works on. All outlive it.
@@ -58,6 +60,7 @@ class InService {
     GoneHosts& hosts;
     sampler::FastSampling& fast;
     jit::StubTable& stubs;
+    Tallied& tallied;
     const std::unique_ptr<Relay>& relay;  // there before any code is freed
     Events& events;
   };
@@ -149,6 +152,7 @@ class InService {
   GoneHosts& hosts_;
   sampler::FastSampling& fast_;
   jit::StubTable& stubs_;
+  Tallied& tallied_;
   const std::unique_ptr<Relay>& relay_;
   Events& events_;
   jit::NativeTools native_tools_;

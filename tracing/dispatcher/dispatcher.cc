@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <atomic>
 #include <cstring>
 #include <new>
 #include <string>
@@ -32,6 +33,7 @@ struct Dispatcher {
   Streams streams;
   uptier_trace_dispatcher_options options = {};
   std::vector<Loaded> loaded;
+  std::atomic<uint64_t> lost_by_tools = 0;
 };
 
 Dispatcher* self = nullptr;  // C functions have no other way to it
@@ -145,6 +147,7 @@ int unlisten(uptier_trace_listener listener, void* user) {
   return self->streams.unlisten(listener, user);
 }
 void say(const char* line) { self->options.log(line); }
+void lost(uint64_t events) { self->lost_by_tools.fetch_add(events, std::memory_order_relaxed); }
 
 constexpr uptier_trace_api kApi = {
     .size = sizeof(uptier_trace_api),
@@ -175,6 +178,7 @@ constexpr uptier_trace_api kApi = {
     .notify_at = notify_at,
     .begin_at = begin_at,
     .end_at = end_at,
+    .lost = lost,
 };
 
 void refuse(const std::string& path, const std::string& why) {
@@ -269,15 +273,15 @@ __attribute__((visibility("default"))) void uptier_trace_dispatcher_load(const c
   if (!all) say("subscribers are not loaded: out of memory");
 }
 
-__attribute__((visibility("default"))) void uptier_trace_dispatcher_finish() {
+__attribute__((visibility("default"))) uint64_t uptier_trace_dispatcher_finish() {
   using namespace uptier::tracing;
   while (!self->loaded.empty()) {
     const Loaded one = self->loaded.back();
     self->loaded.pop_back();
     finish_one(one);
   }
-  if (const uint64_t lost = self->streams.lost(); lost != 0) {
-    say((std::to_string(lost) + " notifications were lost").c_str());
-  }
+  const uint64_t untold = self->streams.lost();
+  if (untold != 0) say((std::to_string(untold) + " notifications were lost").c_str());
+  return untold + self->lost_by_tools.load(std::memory_order_relaxed);
 }
 }

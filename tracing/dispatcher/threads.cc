@@ -54,7 +54,7 @@ Slot* Threads::take() noexcept {
 
 void Threads::barrier() noexcept {
   if (has_membarrier_) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  full_fence();
 }
 
 void Threads::wait_for(const Subscription* s) noexcept {

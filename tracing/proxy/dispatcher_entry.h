@@ -16,8 +16,8 @@ typedef const uptier_trace_api* (*uptier_trace_dispatcher_init_fn)(
     const uptier_trace_dispatcher_options* options);
 /* Loads subscribers: absolute paths, each with "=ARGUMENTS" behind it or not, commas between. */
 typedef void (*uptier_trace_dispatcher_load_fn)(const char* subscribers);
-/* Calls their finish functions, the last one first. */
-typedef void (*uptier_trace_dispatcher_finish_fn)(void);
+/* Calls their finish functions, the last one first. Returns the number of lost events. */
+typedef uint64_t (*uptier_trace_dispatcher_finish_fn)(void);
 
 #define UPTIER_TRACE_DISPATCHER_INIT "uptier_trace_dispatcher_init"
 #define UPTIER_TRACE_DISPATCHER_LOAD "uptier_trace_dispatcher_load"

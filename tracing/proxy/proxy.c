@@ -82,6 +82,7 @@ static void no_end_at(uptier_trace_stream* s, uint32_t kind, uptier_trace_event*
   (void)s, (void)kind, (void)parent, (void)e, (void)instance, (void)data, (void)when;
 }
 static void no_say(const char* line) { (void)line; }
+static void no_lost(uint64_t events) { (void)events; }
 
 static const uptier_trace_api no_api = {
     .size = sizeof(uptier_trace_api),
@@ -112,6 +113,7 @@ static const uptier_trace_api no_api = {
     .notify_at = no_notify_at,
     .begin_at = no_begin_at,
     .end_at = no_end_at,
+    .lost = no_lost,
 };
 
 const uptier_trace_api* uptier_trace = &no_api;
@@ -191,6 +193,4 @@ int uptier_trace_init(const uptier_trace_options* given) {
   return 1;
 }
 
-void uptier_trace_finish(void) {
-  if (uptier_trace != &no_api) finish_dispatcher();
-}
+uint64_t uptier_trace_finish(void) { return uptier_trace != &no_api ? finish_dispatcher() : 0; }

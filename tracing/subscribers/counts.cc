@@ -4,10 +4,13 @@
 //
 // Thread: one lock guards the table: for programs with many events on many threads, it is in the way.
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <map>
 #include <mutex>
 #include <vector>
 
+#include "tracing/subscribers/output.h"
 #include "tracing/subscribers/tool.h"
 #include "uptier/thread_safety.h"
 
@@ -20,11 +23,8 @@ struct Count {
 
 class Counts final : public Tool {
  public:
-  explicit Counts(std::FILE* out) : out_(out) {}
-  ~Counts() override {
-    print();
-    close_output(&api(), out_);
-  }
+  explicit Counts(std::unique_ptr<Output> out) : out_(std::move(out)) {}
+  ~Counts() override { print(); }
 
   void tell(const uptier_trace_record& r) override {
     const uint64_t now = r.instance != 0 ? time_of(r) : 0;
@@ -45,24 +45,39 @@ class Counts final : public Tool {
   }
 
  private:
+  static std::string milliseconds(uint64_t ns) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3f", static_cast<double>(ns) / 1e6);
+    return text;
+  }
+  // A row of the table: two columns of text and four of numbers.
+  static std::string row(const std::array<std::string, 6>& cells) {
+    static constexpr std::array<size_t, 6> kWidths = {16, 20, 12, 12, 14, 14};
+    std::string line;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const size_t width = kWidths[i], n = cells[i].size();
+      const std::string gap(n < width ? width - n : 0, ' ');
+      line += (i == 0 ? "" : " ") + (i < 2 ? cells[i] + gap : gap + cells[i]);
+    }
+    return line + "\n";
+  }
+
   void print() UPTIER_EXCLUDES(mutex_) {
     const Held lock(mutex_);
-    std::fprintf(out_, "%-16s %-20s %12s %12s %14s %14s\n", "stream", "kind", "events", "ended",
-                 "total ms", "longest ms");
+    out_->append(row({"stream", "kind", "events", "ended", "total ms", "longest ms"}), 0);
     for (const auto& [key, c] : counts_) {
-      std::fprintf(out_, "%-16s %-20s %12llu %12llu %14.3f %14.3f\n",
-                   api().stream_name(key.first, nullptr, nullptr),
-                   std::string(kind_name(key.second)).c_str(),
-                   static_cast<unsigned long long>(c.begun),
-                   static_cast<unsigned long long>(c.ended), static_cast<double>(c.total_ns) / 1e6,
-                   static_cast<double>(c.longest_ns) / 1e6);
+      const char* stream = api().stream_name(key.first, nullptr, nullptr);
+      out_->append(
+          row({stream, std::string(kind_name(key.second)), std::to_string(c.begun),
+               std::to_string(c.ended), milliseconds(c.total_ns), milliseconds(c.longest_ns)}),
+          c.begun);
     }
     if (!open_.empty()) {
-      std::fprintf(out_, "%zu events have begun and not ended\n", open_.size());
+      out_->append(std::to_string(open_.size()) + " events have begun and not ended\n", 0);
     }
   }
 
-  std::FILE* out_;
+  const std::unique_ptr<Output> out_;
   CheckedLock<std::mutex> mutex_;
   std::map<std::pair<const uptier_trace_stream*, uint32_t>, Count> counts_
       UPTIER_GUARDED_BY(mutex_);
@@ -72,8 +87,8 @@ class Counts final : public Tool {
 }  // namespace
 
 std::unique_ptr<Tool> make_tool(const uptier_trace_api* api, const char* arguments) {
-  std::FILE* out = open_output(api, arguments, "-");
-  return out == nullptr ? nullptr : std::make_unique<Counts>(out);
+  auto out = Output::open(api, arguments, "-");
+  return out == nullptr ? nullptr : std::make_unique<Counts>(std::move(out));
 }
 
 }  // namespace uptier::tracing

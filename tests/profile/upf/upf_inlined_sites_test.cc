@@ -77,7 +77,7 @@ TEST(UpfInlinedSites, each_rule_is_broken_alone) {
       {"a kind that nobody knows", [](Part& p) { p.second_kind = 200; }},
       {"a kind of no words", [](Part& p) { p.kind = 0; }},
       {"a block", [](Part& p) { p.second_kind = static_cast<uint64_t>(SlotKind::kBlock); }},
-      {"an edge", [](Part& p) { p.second_kind = static_cast<uint64_t>(SlotKind::kEdge); }},
+      {"a loop", [](Part& p) { p.second_kind = static_cast<uint64_t>(SlotKind::kLoop); }},
       {"site 0", [](Part& p) { p.site = 0; }},
       {"a site of more than 32 bits", [](Part& p) { p.site = (1ull << 32) + 2; }},
       {"a site twice",

@@ -86,6 +86,39 @@ TEST(CompileTurns, a_trap_that_drops_a_build_gives_its_turn_back) {
   EXPECT_EQ(w.call(m, {6}).bits, 6u);
 }
 
+// Its frames looked at methods, which kept the places of what was removed meanwhile. The trap drops two
+// builds, one within the other; the outer one goes on, and looks.
+TEST(CompileTurns, a_trap_that_drops_builds_ends_their_looks_and_no_other) {
+  Workshop w(full("6"));
+  ThreadScope scope(*w.runtime);
+  MethodId gone[] = {w.adder(1), w.adder(2)};
+  MethodId traps = w.add("traps", kOne, [](FunctionBuilder& b) { b.trap(TrapCode::kUnreachable); });
+  uint64_t (*trap)(uint64_t) = w.runtime->entry<uint64_t(uint64_t)>(traps);
+  MethodId inner = w.add("inner", kOne, [=](FunctionBuilder& b) {
+    trap(1);
+    b.ret(b.param(0));
+  });
+  uint64_t (*call_inner)(uint64_t) = w.runtime->entry<uint64_t(uint64_t)>(inner);
+  MethodId middle = w.add("middle", kOne, [=](FunctionBuilder& b) {
+    call_inner(1);
+    b.ret(b.param(0));
+  });
+  bool taken = true;
+  MethodId outer = w.add("outer", kOne, [&](FunctionBuilder& b) {
+    EXPECT_EQ(w.call(middle, {1}).trap.code, TrapCode::kUnreachable);
+    std::thread([&] {
+      w.remove(gone[0]);
+      taken = takes_another(w);
+    }).join();
+    b.ret(b.param(0));
+  });
+  EXPECT_EQ(w.call(outer, {5}).bits, 5u);
+  EXPECT_FALSE(taken);
+  EXPECT_TRUE(takes_another(w));
+  w.remove(gone[1]);
+  EXPECT_TRUE(takes_another(w));
+}
+
 // Who is not in a circle waits, and gets the code.
 TEST(CompileTurns, threads_that_first_call_one_method_wait_for_the_one_that_describes_it) {
   Workshop w(options({{"workers", "0"}}));

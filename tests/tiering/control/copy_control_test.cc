@@ -20,7 +20,7 @@ b2:
 }
 )";
 // Calls of optimized code after which it is worth a second body.
-constexpr uint64_t kStillHot = 1 << 16;
+const uint64_t kStillHot = Options().copy_after;
 
 // A method of three blocks and two loops, whose optimized version is in service.
 struct Copies : test::Owners {

@@ -64,7 +64,7 @@ struct Room : test::Owners {
   void give_to_host(uint32_t i) {
     MethodInfo info;
     info.own_code = true;
-    methods.put(std::make_unique<Method>(MethodId(i), kMethods + 1, own, std::move(info)));
+    replace(i, own, std::move(info));
   }
   Result<std::unique_ptr<Version>> make(bool urgent, Plan plan = {}) {
     plan.method = MethodId(3);
@@ -91,6 +91,7 @@ struct Room : test::Owners {
                            .space = *code.space,
                            .stubs = *code.stubs,
                            .poll_words = poll_words,
+                           .tallies = tally_words,
                            .routines = *code.routines,
                            .helpers = helpers}};
   Eviction eviction{{.options = options,

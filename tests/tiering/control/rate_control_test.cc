@@ -90,7 +90,8 @@ struct Rates {
   MethodTable methods;
   Threads threads{options.log_records};
   Events events;
-  Observer observer{options, live, schedule.ladder, nullptr, nullptr, events};
+  TallyWords tally_words{threads};
+  Observer observer{options, live, schedule.ladder, nullptr, nullptr, events, tally_words};
   Reclaimer reclaimer{events};
   Requests requests{8, methods, events};
   RateControl control{

@@ -27,7 +27,7 @@ struct Guarded : test::Owners {
   Version& add_general() {
     MethodInfo info;
     info.signature.params = {Type::kI32, Type::kI64, Type::kI32};
-    methods.put(std::make_unique<Method>(MethodId(0), kMethods + 1, host, std::move(info)));
+    replace(0, host, std::move(info));
     return add(0, Tier::kOptimized);
   }
   // An earlier process has seen a parameter: in `seen` of 1,000 calls it had the value, in the others
@@ -105,6 +105,16 @@ TEST(ValueGuards, a_stable_value_is_asked_a_version_for) {
   EXPECT_EQ(plan->tier, Tier::kOptimized);
   EXPECT_EQ(g.known().wanted, (std::vector<jit::ParamValue>{{0, 0xffffffff}})) << "32 bits of it";
   EXPECT_EQ(g.logged(), Actions{"specialize"});
+}
+
+// A file may say so; its words and its tables are read one by one.
+TEST(ValueGuards, a_value_seen_more_often_than_there_were_calls_was_seen_in_all_of_them) {
+  Guarded g;
+  g.was_seen(0, 7, 1500);
+  EXPECT_TRUE(g.asks());
+  ASSERT_EQ(g.logged(), Actions{"specialize"});
+  const std::string reason = g.observer.decisions.records().front().reason;
+  EXPECT_NE(reason.find("is 7 in 100.0 % of 1000 samples"), std::string::npos) << reason;
 }
 
 TEST(ValueGuards, a_value_that_changes_or_saves_too_little_is_not_and_nothing_is_said) {

@@ -100,6 +100,21 @@ TEST_F(PlacesTest, what_is_removed_while_somebody_looks_keeps_its_place) {
   EXPECT_FALSE(places_.removed_meanwhile(method(1)));
   EXPECT_EQ(to_free(0), (Places::Set{true, true, false, false}));
   places_.end_look(later);
+  // One may look again; what it was linked to before means nothing.
+  Places::Look other;
+  places_.begin_look(look);
+  places_.begin_look(other);
+  places_.end_look(other);
+  places_.end_look(look);
+  places_.begin_look(look);
+  places_.begin_look(other);
+  places_.end_look(look);
+  places_.end_look(other);
+  EXPECT_FALSE(places_.removed_meanwhile(method(1)));
+  places_.begin_look(other);
+  remove(2);
+  EXPECT_TRUE(places_.removed_meanwhile(method(2)));
+  places_.end_look(other);
 }
 
 TEST_F(PlacesTest, while_there_are_fresh_places_others_are_looked_for_now_and_then) {

@@ -174,6 +174,7 @@ Options on_trial(const std::string& stress) {
   o.workers = 0;
   o.policy = PolicyMode::kAlways;
   o.optimized_interval = 16;
+  o.copy_after = 1 << 16;
   o.overhead_budget = 0;
   o.stress = stress;
   return o;

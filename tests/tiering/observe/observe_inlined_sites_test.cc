@@ -236,7 +236,8 @@ class SavedPlaces : public testing::Test {
     char name[] = "/tmp/uptier-places-XXXXXX";
     dir_ = mkdtemp(name);
     options_.profile = dir_ + "/p.upf";
-    options_.profile_decay = 1;  // no run is only counted
+    options_.profile_decay = 1;        // no run is only counted
+    options_.count_optimized = false;  // bodies that a copy has seen, not all that ran
     Places w(nullptr, 2, options_);
     w.both(100'000, 0, 0);
     w.only("left", 900'000, 99);

@@ -172,6 +172,7 @@ class SavedInlined : public ::testing::Test {
     char name[] = "/tmp/uptier-inlined-XXXXXX";
     dir = mkdtemp(name);
     o.profile = dir + "/p.upf";
+    o.count_optimized = false;  // what copies have seen, not all that ran
   }
   void TearDown() override { std::filesystem::remove_all(dir); }
   ProfileFile file() const {

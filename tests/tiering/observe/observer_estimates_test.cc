@@ -47,7 +47,9 @@ struct Sampled {
   Options options, live = options;
   sampler::Ladder ladder;
   Events events;
-  Observer observer{options, live, ladder, nullptr, nullptr, events};
+  Threads threads{16};
+  TallyWords tally_words{threads};
+  Observer observer{options, live, ladder, nullptr, nullptr, events, tally_words};
   Stream& stream = m.flushed.own().streams[1];
 };
 
@@ -167,7 +169,9 @@ b0(v0: ref, v1: i32):
   Method m(MethodId(0), 1, host, {});
   sampler::Ladder ladder;
   Events events;
-  Observer observer(options, options, ladder, nullptr, nullptr, events);
+  Threads threads(16);
+  TallyWords tally_words(threads);
+  Observer observer(options, options, ladder, nullptr, nullptr, events, tally_words);
   observer.directory.set_method_at([](uint64_t stub) {
     return MethodKey{1, static_cast<uint32_t>(stub)};
   });

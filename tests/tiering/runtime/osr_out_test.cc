@@ -77,6 +77,7 @@ Options at_once(const char* osr_out) {
   return options({{"policy", "always"},
                   {"workers", "0"},
                   {"inlining", "off"},
+                  {"count_optimized", "off"},
                   {"measure_rates", "off"},
                   {"loop_flush_first", "8"},
                   {"flush_first", "500"},
@@ -142,7 +143,10 @@ TEST(OsrOut, a_worker_in_the_background_moves_it_too) {
   // Until the worker is done before the loop is.
   uint64_t rounds = 30'000'000, osr_outs = 0;
   for (; osr_outs == 0 && rounds < 10'000'000'000; rounds *= 4) {
-    Options o = options({{"policy", "always"}, {"inlining", "off"}, {"loop_flush_first", "8"}});
+    Options o = options({{"policy", "always"},
+                         {"inlining", "off"},
+                         {"count_optimized", "off"},
+                         {"loop_flush_first", "8"}});
     IrRuntime r(parse_or_die(kPhases), o);
     ThreadScope scope(*r.runtime);
     EXPECT_EQ(r.call("main", {rounds, bits_of(0.5)}).bits, answer_of(rounds));

@@ -233,6 +233,7 @@ TEST(InService, of_many_freed_versions_the_oldest_are_forgotten) {
   while (m.versions.size() < kVersionsKept + kVersionsKept / 4) {
     o.add(0, Tier::kOptimized).freed = true;
   }
+  m.versions.back()->freed = false;
   o.in_service.note_version(m, *m.versions.back());
   EXPECT_EQ(m.versions.size(), kVersionsKept);
   EXPECT_EQ(m.versions.front().get(), &serves);

@@ -1,0 +1,56 @@
+// TallyWords: gives out the words in which optimized code counts, and adds up what they hold.
+//
+//   count of a word = what threads that have gone had in it + what each thread has in it now
+//                     - what that came to when the word was given out
+//
+// A word belongs to one version at a time. It is given out again only after the version's code was
+// freed, so no frame adds to it for the version before.
+//
+//   Thread: take() and give_unused() any; all else with the runtime's state mutex.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "jit/code/tally_table.h"
+#include "sampler/context.h"
+#include "tiering/model/threads.h"
+#include "uptier/thread_safety.h"
+
+namespace uptier::tiering {
+
+class TallyWords final : public jit::TallySource {
+ public:
+  explicit TallyWords(const Threads& threads) : threads_(threads) {}
+
+  std::optional<uint32_t> take(uint32_t count) override;
+  void give_unused(uint32_t first, uint32_t count) noexcept override;
+
+  // Takes back words whose code was freed.
+  void give(uint32_t first, uint32_t count);
+  // Returns what was added to a word since it was given out.
+  uint64_t count(uint32_t word) const;
+  // A thread goes: what it has counted stays.
+  void keep(sampler::ThreadContext& leaving);
+  // Versions that count nothing because there were no words left.
+  uint64_t refused() const;
+  const Threads& threads() const { return threads_; }
+
+ private:
+  uint64_t sum(uint32_t word) const;
+
+  const Threads& threads_;
+  std::vector<uint64_t> gone_, base_;  // by word; may be short
+
+  using Lock = CheckedLock<std::mutex>;
+  mutable Lock lock_;
+  uint32_t used_ UPTIER_GUARDED_BY(lock_) = 0;  // words that were ever given out
+  // Words that were given back: runs of the same length, by length.
+  std::map<uint32_t, std::vector<uint32_t>> free_ UPTIER_GUARDED_BY(lock_);
+  uint64_t refused_ UPTIER_GUARDED_BY(lock_) = 0;
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,325 @@
+#include "tiering/observe/settled.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "profile/algebra/rake.h"
+#include "profile/base/numbers.h"
+#include "tiering/observe/stream_sums.h"
+
+namespace uptier::tiering {
+namespace {
+
+constexpr int kFitRounds = 12;
+constexpr double kUnseenWay = 1e-3;  // of the executions of its block
+// Executions that copies must have seen before they are heard, and as how many those count that the
+// code was compiled for.
+constexpr double kLeastSeen = 16;
+constexpr double kSeenBefore = 32;
+
+uint64_t whole(double n) {
+  return n >= 0x1p63 ? uint64_t{1} << 63 : static_cast<uint64_t>(n + 0.5);
+}
+
+// The estimates of a table, and of what it has no room for.
+struct TableSum {
+  std::map<TableKey, double> of;
+  double other = 0;
+
+  double sum() const {
+    double all = other;
+    for (const auto& [key, n] : of) all += n;
+    return all;
+  }
+};
+
+void add(const Table* table, uint64_t other, TableSum& to) {
+  to.other += static_cast<double>(other);
+  if (table == nullptr) return;
+  for (const auto& [key, entry] : *table) to.of[key] += static_cast<double>(entry.estimate);
+}
+
+// Writes tables that stand for these executions: those of one kind of code, and those of the other.
+// What one of them has not seen is taken for what the other did.
+void write(const TableSum& one, double ran_one, const TableSum& two, double ran_two, Table& table,
+           uint64_t& other) {
+  double sum_one = one.sum(), sum_two = two.sum();
+  if (sum_one <= 0) ran_two += std::exchange(ran_one, 0);
+  if (sum_two <= 0) ran_one += std::exchange(ran_two, 0);
+  double times_one = sum_one > 0 ? ran_one / sum_one : 0;
+  double times_two = sum_two > 0 ? ran_two / sum_two : 0;
+  for (auto& [key, entry] : table) {
+    auto at = [&](const TableSum& t) {
+      auto found = t.of.find(key);
+      return found == t.of.end() ? 0 : found->second;
+    };
+    entry.estimate = std::max(entry.count, whole(at(one) * times_one + at(two) * times_two));
+  }
+  other = whole(one.other * times_one + two.other * times_two);
+}
+
+}  // namespace
+
+void fit_edges(std::span<const profile::FlowEdge> graph, std::span<const double> blocks,
+               std::vector<double>& edges) {
+  std::vector<double> out(blocks.size() + 1), in(blocks.size() + 1);
+  auto sum = [&](std::vector<double>& sums, auto end) {
+    std::ranges::fill(sums, 0);
+    for (size_t e = 0; e < edges.size(); ++e) sums[end(graph[e])] += edges[e];
+  };
+  auto from = [](const profile::FlowEdge& e) { return e.from; };
+  auto to = [](const profile::FlowEdge& e) { return e.to; };
+  auto scale = [&](std::vector<double>& sums, auto end) {
+    sum(sums, end);
+    for (size_t e = 0; e < edges.size(); ++e) {
+      uint32_t v = end(graph[e]);
+      if (v == 0 || sums[v] <= 0) continue;
+      edges[e] *= blocks[v - 1] / sums[v];
+    }
+  };
+  // A way that was never seen may be one that the program takes by now. Where a block has run and
+  // nothing is known of its branch, every way is as likely.
+  sum(out, from);
+  for (size_t e = 0; e < edges.size(); ++e) {
+    uint32_t v = graph[e].from;
+    if (v == 0 || blocks[v - 1] <= 0) continue;
+    edges[e] = out[v] > 0 ? std::max(edges[e], kUnseenWay * out[v]) : 1;
+  }
+  for (int round = 0; round < kFitRounds; ++round) {
+    scale(in, to);
+    scale(out, from);
+  }
+}
+
+profile::Observed Settled::baseline_part(const Method& m, uint64_t calls) const {
+  const Schema& schema = m.probes->schema();
+  profile::Observed sum;
+  sum.counts.resize(schema.words());
+  sum.estimates.resize(schema.words());
+  double covered = 0;
+  uint64_t iterations = 0;
+  for (const auto& [thread, s] : m.flushed->streams) {
+    iterations += s.iterations;
+    if ((thread & kOptimizedStream) != 0) continue;
+    covered += s.coverage.covered;
+    for (size_t w = 0; w < std::min(sum.estimates.size(), s.seen.estimates.size()); ++w) {
+      profile::add_saturating(sum.estimates[w], s.seen.estimates[w]);
+    }
+  }
+  if (!is_brought_to_all(live_) || m.probes->counts_by_calls()) return sum;
+  double slots = static_cast<double>(iterations) / static_cast<double>(slot_of(m, live_));
+  double there_were = static_cast<double>(calls) + slots;
+  double rest = covered > 0 && there_were > 0 ? there_were / covered : 1;
+  profile::rake(schema, m.probes->draws(), sum, calls, iterations, rest);
+  return sum;
+}
+
+namespace {
+
+// What instrumented copies of optimized code have seen of a block.
+struct Seen {
+  double count = 0, estimate = 0;
+};
+
+// Returns nothing for a block that they do not count.
+std::optional<Seen> seen_of(const Method& m, const TalliedSum::Place& at) {
+  if (!at.path.empty()) {
+    auto body = m.flushed->inlined_seen.find(at.path);
+    if (body == m.flushed->inlined_seen.end()) return std::nullopt;
+    auto block = body->second.blocks.find(at.site);
+    if (block == body->second.blocks.end()) return std::nullopt;
+    return Seen{static_cast<double>(block->second.count),
+                static_cast<double>(block->second.estimate)};
+  }
+  Seen s;
+  for (const auto& [thread, stream] : m.flushed->streams) {
+    if ((thread & kOptimizedStream) == 0 || at.site > stream.seen.estimates.size()) continue;
+    s.count += static_cast<double>(stream.seen.counts[at.site - 1]);
+    s.estimate += static_cast<double>(stream.seen.estimates[at.site - 1]);
+  }
+  const std::vector<bool>& counted = m.optimizing->windows.observed;
+  bool known = s.count > 0 || (at.site <= counted.size() && counted[at.site - 1]);
+  return known ? std::optional(s) : std::nullopt;
+}
+
+}  // namespace
+
+// A share says how often a block ran beside one that was counted when the code was compiled. Copies
+// that ran since know it better, by as much as they have seen.
+void Settled::refine(const Method& m, TalliedSum& sum) const {
+  for (auto& [path, blocks] : sum.blocks) {
+    for (SiteId site = 1; site <= blocks.size(); ++site) {
+      TalliedSum::Block& b = blocks[site - 1];
+      const TalliedSum::Block* beside = sum.find(b.beside);
+      if (b.exact >= 0.999 * b.executions || beside == nullptr) continue;
+      std::optional<Seen> ran = seen_of(m, b.beside), own = seen_of(m, {path, site});
+      if (!ran || !own || ran->count < kLeastSeen || ran->estimate <= 0) continue;
+      double now = own->estimate * beside->executions / ran->estimate;
+      b.executions = (now * ran->count + b.executions * kSeenBefore) / (ran->count + kSeenBefore);
+    }
+  }
+}
+
+MethodProfile Settled::profile_of(const Method& m) const {
+  MethodProfile p = estimates_.profile_of(m);
+  p.behind = m.ran_uncounted;
+  TalliedSum optimized = tallied_.sum_of(m);
+  if (optimized.blocks.empty() || p.schema.slots.empty()) return p;
+  refine(m, optimized);
+  Executions ran = settle_blocks(m, optimized, p);
+  settle_edges(m, ran, p);
+  settle_targets(m, ran, p);
+  return p;
+}
+
+Settled::Executions Settled::settle_blocks(const Method& m, const TalliedSum& optimized,
+                                           MethodProfile& p) const {
+  static const std::vector<TalliedSum::Block> kNone;
+  auto own = optimized.blocks.find({});
+  const std::vector<TalliedSum::Block>& ran = own == optimized.blocks.end() ? kNone : own->second;
+  uint64_t in_baseline = p.calls - std::min(whole(optimized.calls), p.calls);
+  profile::Observed base = baseline_part(m, in_baseline);
+  std::span<const profile::Draw> draws = m.probes->draws();
+  auto by_calls = [&](size_t slot) {
+    return slot < draws.size() && draws[slot] == profile::Draw::kCall;
+  };
+  size_t blocks = m.shape->block_weights.size();
+  Executions e{std::vector<double>(blocks), std::vector<double>(blocks)};
+  bool calls_seen = blocks != 0 && base.estimates[0] != 0;
+  for (size_t i = 0; i < p.schema.slots.size(); ++i) {
+    const Slot& slot = p.schema.slots[i];
+    if (slot.kind != SlotKind::kBlock) continue;
+    size_t b = slot.site - 1;
+    double in_optimized = b < ran.size() ? ran[b].executions : 0;
+    e.baseline[b] = static_cast<double>(base.estimates[slot.word]);
+    // No call of baseline code was sampled: what it did is taken for what optimized code did.
+    if (!calls_seen && by_calls(i) && optimized.calls > 0) {
+      e.baseline[b] = in_optimized / optimized.calls * static_cast<double>(in_baseline);
+    }
+    e.all[b] = e.baseline[b] + in_optimized;
+    if (slot.site == 1 && by_calls(i)) e.all[b] = static_cast<double>(p.calls);
+    p.estimates[slot.word] = std::max(p.counts[slot.word], whole(e.all[b]));
+  }
+  return e;
+}
+
+namespace {
+
+// Returns what samples of baseline code say of edges, by edge; in any unit.
+std::vector<double> edges_seen(const Method& m) {
+  std::vector<double> edges(m.probes->flow_edges().size());
+  for (const Slot& slot : m.probes->schema().slots) {
+    if (slot.kind != SlotKind::kEdge) continue;
+    for (const auto& [thread, s] : m.flushed->streams) {
+      bool baseline = (thread & kOptimizedStream) == 0 && slot.word < s.seen.estimates.size();
+      if (baseline) edges[slot.site - 1] += static_cast<double>(s.seen.estimates[slot.word]);
+    }
+  }
+  return edges;
+}
+
+}  // namespace
+
+void Settled::settle_edges(const Method& m, const Executions& ran, MethodProfile& p) const {
+  std::vector<double> edges = edges_seen(m);
+  fit_edges(m.probes->flow_edges(), ran.all, edges);
+  for (const Slot& slot : p.schema.slots) {
+    if (slot.kind != SlotKind::kEdge) continue;
+    p.estimates[slot.word] = std::max(p.counts[slot.word], whole(edges[slot.site - 1]));
+  }
+}
+
+void Settled::settle_targets(const Method& m, const Executions& ran, MethodProfile& p) const {
+  std::span<const SiteId> block_of = m.probes->blocks_of_slots();
+  assert(block_of.size() == p.schema.slots.size());
+  for (size_t i = 0; i < p.schema.slots.size(); ++i) {
+    const Slot& slot = p.schema.slots[i];
+    auto table = p.tables.find({slot.kind, slot.site});
+    bool settles = slot.kind == SlotKind::kCallTarget && table != p.tables.end();
+    if (!settles || block_of[i] == 0) continue;
+    TableSum baseline, in_copies;
+    for (const auto& [thread, s] : m.flushed->streams) {
+      auto of_stream = s.seen.tables.find({slot.kind, slot.site});
+      bool any = of_stream != s.seen.tables.end();
+      uint64_t other = slot.word < s.seen.estimates.size() ? s.seen.estimates[slot.word] : 0;
+      add(any ? &of_stream->second : nullptr, other,
+          (thread & kOptimizedStream) != 0 ? in_copies : baseline);
+    }
+    size_t b = block_of[i] - 1;
+    write(baseline, ran.baseline[b], in_copies, ran.all[b] - ran.baseline[b], table->second,
+          p.estimates[slot.word + slot_word::kTargetOther]);
+  }
+}
+
+namespace {
+
+void add_edges(const Method& callee, const std::vector<TalliedSum::Block>& ran, InlinedBody& body) {
+  std::vector<double> blocks(callee.shape->block_weights.size());
+  for (size_t b = 0; b < std::min(blocks.size(), ran.size()); ++b) blocks[b] = ran[b].executions;
+  std::vector<double> edges = edges_seen(callee);
+  fit_edges(callee.probes->flow_edges(), blocks, edges);
+  for (size_t e = 0; e < edges.size(); ++e) {
+    uint64_t n = whole(edges[e]);
+    if (n == 0) continue;
+    body.sites[{SlotKind::kEdge, static_cast<SiteId>(e + 1)}] = {{0}, {n}, {}, 1};
+  }
+}
+
+}  // namespace
+
+void Settled::settle_inlined(const Method& m, InlinedBodies& bodies) const {
+  TalliedSum optimized = tallied_.sum_of(m);
+  if (optimized.blocks.empty()) return;
+  refine(m, optimized);
+  std::set<InlinedKey> ran;
+  for (const auto& [path, blocks] : optimized.blocks) {
+    if (path.empty()) continue;
+    InlinedKey key{m.info.key, {}};
+    InlinedBody body{{m.shape->cfg_hash}, {}, {}};
+    bool known = true;
+    for (const jit::InlineStep& step : path) {
+      const Method* callee = directory_.method_of(step.method);
+      known &= callee != nullptr && callee->has_shape();
+      if (!known) break;
+      key.path.push_back({step.site, callee->info.key});
+      body.code.push_back(callee->shape->cfg_hash);
+    }
+    if (!known) continue;
+    auto at = bodies.try_emplace(key, std::move(body)).first;
+    ran.insert(key);
+    for (SiteId site = 1; site <= blocks.size(); ++site) {
+      uint64_t n = whole(blocks[site - 1].executions);
+      auto block = at->second.blocks.find(site);
+      if (n == 0 && block == at->second.blocks.end()) continue;
+      InlinedBlock& b = at->second.blocks[site];
+      b.estimate = std::max(b.count, n);
+      if (b.samples == 0) b.samples = 1;
+    }
+    const Method& callee = *directory_.method_of(path.back().method);
+    add_edges(callee, blocks, at->second);
+    std::span<const SiteId> block_of = callee.probes->blocks_of_slots();
+    const auto& slots = callee.probes->schema().slots;
+    for (auto& [kind_and_site, site] : at->second.sites) {
+      if (kind_and_site.first != SlotKind::kCallTarget) continue;
+      for (size_t i = 0; i < std::min(block_of.size(), slots.size()); ++i) {
+        bool it = slots[i].kind == kind_and_site.first && slots[i].site == kind_and_site.second;
+        if (!it || block_of[i] == 0 || block_of[i] > blocks.size()) continue;
+        TableSum in_copies;
+        uint64_t& other = site.estimates[slot_word::kTargetOther];
+        add(&site.table, other, in_copies);
+        write({}, 0, in_copies, blocks[block_of[i] - 1].executions, site.table, other);
+      }
+    }
+  }
+  // Only the instrumented copy has inlined it: elsewhere it was called, and is counted there.
+  std::erase_if(bodies, [&](const auto& item) { return !ran.contains(item.first); });
+  std::erase_if(bodies, [](const auto& item) {
+    return item.second.blocks.empty() && item.second.sites.empty();
+  });
+}
+
+}  // namespace uptier::tiering
