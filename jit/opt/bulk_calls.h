@@ -1,4 +1,5 @@
-// Which host calls that copy or fill (kCallCopies, kCallFills) are short enough to be done inline.
+// Finds host calls that copy or fill (kCallCopies, kCallFills) and are short enough to be done
+// inline.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 
 namespace uptier::jit {
 
-// Bytes that loads and stores are worth it for: what is copied is in registers meanwhile.
+// The most bytes that are copied by loads and stores: they are all in registers in between.
 inline constexpr uint64_t kMostCopied = 32;
 inline constexpr uint64_t kMostFilled = 64;
 
@@ -20,7 +21,7 @@ inline bool is_short(const Inst& bulk_call, uint64_t length) {
   return length != 0 && length <= ((bulk_call.flags & kCallCopies) ? kMostCopied : kMostFilled);
 }
 
-// Returns the constant length of a call that is to be done without calling; 0 for all else.
+// Returns the constant length of a call that can be done inline; 0 for everything else.
 inline uint32_t short_length(const Function& f, const Inst& i) {
   if (!is_bulk_call(i)) return 0;
   InstId def = f.value(length_of(f, i)).inst;
@@ -28,7 +29,8 @@ inline uint32_t short_length(const Function& f, const Inst& i) {
   return known ? static_cast<uint32_t>(f.inst(def).imm) : 0;
 }
 
-// Most functions have none. Cost: linear in the functions of the host that it calls.
+// Returns whether the function has such calls. Most have none. Cost: linear, but constant for a
+// function that calls no host functions.
 inline bool has_bulk_calls(const Function& f) {
   if (f.host_callees.empty()) return false;
   return std::ranges::any_of(f.layout, [&](Block b) {

@@ -1,6 +1,7 @@
-// Code sinking. Code from a stack machine computes an operand before a call that stands between the
-// operand and its use. Each such value needs a callee-saved register or a slot across the call. Moving an
-// operation on one value past the call costs nothing: one of operand and result lives across it anyway.
+// Code sinking. Code from a stack machine often computes an operand before a call and uses it after
+// the call. Each such value needs a callee-saved register or a slot across the call. Moving an
+// operation on a single value past the call costs nothing: either the operand or the result lives
+// across it anyway.
 #include <algorithm>
 
 #include "jit/opt/passes.h"
@@ -40,7 +41,8 @@ class Sinker {
       }
     }
     for (const Edge& e : f_.successors(b)) {
-      for (Value v : f_.list(e.args)) uses_[v.index()] += 2;  // stays where it is
+      // An edge argument counts twice, so that its definition is not moved.
+      for (Value v : f_.list(e.args)) uses_[v.index()] += 2;
     }
   }
 
@@ -58,7 +60,7 @@ class Sinker {
 
   void sink(Block b) {
     auto& insts = f_.block(b).insts;
-    // calls_[k]: calls in the block before instruction k.
+    // calls[k]: number of calls in the block before instruction k.
     std::vector<uint32_t> calls(insts.size());
     place_.clear();
     for (uint32_t k = 0, n = 0; k < insts.size(); ++k) {
@@ -88,7 +90,8 @@ class Sinker {
     return it != place_.end() && it->first == inst ? it->second : kNowhere;
   }
 
-  // Chains of sunk operations are as long as an expression: a stack of their places, no recursion.
+  // A chain of sunk operations is as long as an expression, so it is followed by a worklist instead
+  // of recursion.
   void emit(uint32_t k, const std::vector<InstId>& insts, std::vector<InstId>& out) {
     std::vector<uint32_t> chain{k};
     for (size_t n = 0; n < chain.size(); ++n) {
@@ -101,7 +104,7 @@ class Sinker {
   std::vector<uint32_t> uses_;  // by Value::index()
   std::vector<uint32_t> user_;  // by Value::index(): the last instruction that uses it
   std::vector<std::pair<uint32_t, uint32_t>> place_;  // of the block: instruction, place
-  std::vector<std::vector<uint32_t>> before_;         // by place: what goes in front of it
+  std::vector<std::vector<uint32_t>> before_;         // by place: operations to insert before it
 };
 
 }  // namespace

@@ -1,14 +1,14 @@
-// Conditional elimination. A condition is not tested again where it is already known:
+// Conditional elimination. A condition that is already known is not tested again:
 //
 //   after guard c               c holds
 //   after trap_if c             c does not hold
-//   on the two ways of branch c it holds, or does not
-//   where ways join             what each way knows of the value that it passes to a parameter. At the
-//                               top of a loop: what the loop's test says at the entrance and at the end
-//                               of a round
+//   on the edges of branch c    it holds on one, and does not on the other
+//   at a join                   a condition holds for a parameter if each edge implies it for the
+//                               argument that it passes. At the top of a loop, the loop's test is such
+//                               a condition: at the entry and at the end of an iteration
 //
-// A comparison is known by the two values that it compares, not by the instruction that did it. With it
-// its opposite is known, and eqz of both. Any other condition is known by its value.
+// A comparison is identified by the two values that it compares, not by the instruction. It also
+// decides the opposite comparison, and eqz of both. Any other condition is identified by its value.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -20,12 +20,12 @@
 namespace uptier::jit {
 namespace {
 
-constexpr uint32_t kMostBetween = 2;  // blocks between a branch and where ways join
-constexpr size_t kMostWays = 4;       // into a block, of which all say something of a parameter
+constexpr uint32_t kMostBetween = 2;  // the most blocks between a branch and a join
+constexpr size_t kMostWays = 4;  // the most edges into a block that are examined for its parameters
 
 struct Known {
   Condition condition;
-  Block from;  // known in what this dominates, from where it was noted on
+  Block from;  // known in the blocks that this one dominates, after the place where it was noted
 };
 
 class ConditionSettler {
@@ -46,7 +46,8 @@ class ConditionSettler {
     return (uint64_t{c.a.index()} << 32 | b) * 0x9E3779B97F4A7C15ull + static_cast<uint64_t>(c.op);
   }
 
-  // Whether the condition is known to hold (1) or not to (0) in the block; -1: it is not known.
+  // Returns whether the condition is known to hold (1) or not to hold (0) in the block; -1:
+  // unknown.
   int look(const Condition& c, Block b) const {
     auto [at, end] = known_.equal_range(key(c));
     for (; at != end; ++at) {
@@ -62,7 +63,7 @@ class ConditionSettler {
     if (look(c, from) < 0) known_.emplace(key(c), Known{c, from});
   }
 
-  // What the ways into the block say.
+  // Notes the conditions that the edges into the block imply.
   void enter(Block b) {
     const auto& preds = control_.preds[b.index()];
     if (preds.size() > kMostWays) return;
@@ -77,7 +78,8 @@ class ConditionSettler {
     }
   }
 
-  // What the branch says that led to a way, at its end or in front of blocks that only lead on.
+  // Returns the condition implied by an edge: by the branch at its source, or before blocks that
+  // only jump on.
   std::optional<Condition> said_by(Predecessor p) const {
     for (uint32_t n = 0; n < kMostBetween && f_.terminator(p.from).op == Opcode::kJump; ++n) {
       const auto& preds = control_.preds[p.from.index()];
@@ -91,8 +93,8 @@ class ConditionSettler {
 
   Value passed(const Predecessor& p, uint32_t n) const { return f_.list(f_.edges[p.edge].args)[n]; }
 
-  // Notes a condition of parameter `n` that holds for what each way passes to it. What it is
-  // compared with is above all ways, so it is above the block.
+  // Notes a condition for parameter `n` if it holds for the argument on each edge. The other
+  // operand of the comparison dominates all edges, so it dominates the block.
   void join(Block b, uint32_t n, Value Condition::*side, Condition c) {
     for (const Predecessor& p : control_.preds[b.index()]) {
       c.*side = passed(p, n);
@@ -106,7 +108,7 @@ class ConditionSettler {
     note(c, b);
   }
 
-  // Returns whether the guard or trap never happens. One that asks the runtime stays.
+  // Returns whether the guard or trap never fires. A guard that asks the runtime stays.
   bool drop(Block b, InstId id) {
     const Inst& i = f_.inst(id);
     bool guard = i.op == Opcode::kGuard;
@@ -151,7 +153,8 @@ bool has(const Function& f, Opcode op) {
 
 void conditional_elimination(Function& f) {
   if (!has(f, Opcode::kGuard) && !has(f, Opcode::kTrapIf)) return;
-  // Guards on what was loaded: store_to_load_forwarding has just made loads one value.
+  // Guards often test loaded values, and store_to_load_forwarding has just merged loads. gvn merges
+  // the conditions computed from them.
   if (has(f, Opcode::kGuard)) gvn(f);
   ConditionSettler s(f);
   s.run();

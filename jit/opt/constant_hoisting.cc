@@ -4,13 +4,14 @@
 //       store k, base[i]                ->   loop(i):
 //       ...                                    store t, base[i]
 //
-// The code generator makes constants again at each use (x64/lower.h). As an immediate or a memory operand
-// a constant is free. But a store takes 32 bits only, so a 64-bit constant costs an instruction of ten
-// bytes in each round. The code generator does not look through the bitcast; no pass that would may run
-// after this one.
+// The code generator makes constants again at each use (x64/lower.h). As an immediate or a memory
+// operand a constant is free. But a store takes only 32 bits, so a 64-bit constant costs an
+// instruction of ten bytes in each iteration. The code generator does not look through the bitcast;
+// a pass that does must not run after this one.
 //
-// The pass takes the constants that are stored most often, as many as leave registers free. A constant
-// that gets no register after all is read from the frame, which takes no longer than making it again.
+// The pass picks the constants that are stored most often, as many as leave registers free. A
+// constant that gets no register after all is read from the frame, which takes no longer than
+// making it again.
 #include <algorithm>
 
 #include "jit/opt/loop_preheader.h"
@@ -19,7 +20,7 @@
 namespace uptier::jit {
 namespace {
 
-constexpr size_t kMostLiveIntegers = 9;  // integers, as in strength_reduction
+constexpr size_t kMostLiveIntegers = 9;  // as in strength_reduction
 constexpr size_t kMostLoopInsts = 200;   // of the loop
 
 class ConstantKeeper {
@@ -79,7 +80,7 @@ class ConstantKeeper {
     return all;
   }
 
-  // Lists may be shared.
+  // Makes a new list of arguments, because instructions may share lists.
   void store(InstId id, Value v) {
     std::vector<Value> args(f_.args(f_.inst(id)).begin(), f_.args(f_.inst(id)).end());
     args[0] = v;
@@ -92,7 +93,8 @@ class ConstantKeeper {
     return i.valid() && f_.inst(i).op == Opcode::kConst ? &f_.inst(i) : nullptr;
   }
 
-  // Returns how many integers of outside the loop keeps alive, its parameters among them.
+  // Returns the number of integers that the loop keeps alive: values from outside, and its
+  // parameters.
   size_t live_in(Block b) const {
     std::vector<Value> live;
     auto use = [&](Value v) {

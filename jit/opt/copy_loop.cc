@@ -45,7 +45,7 @@ class LoopCopier {
     f_.layout.insert(header, all.begin(), all.end());
   }
 
-  // The edges to the header from outside of the loop; copies have none yet.
+  // Returns the edges to the header from outside of the loop. The copies have no edges yet.
   std::vector<Predecessor> edges_in() const {
     std::vector<Predecessor> in;
     for (Block b : f_.layout) {
@@ -58,7 +58,7 @@ class LoopCopier {
     return in;
   }
 
-  // Writes one iteration, after which `next` begins another.
+  // Fills the blocks of one copied iteration, which continues at `next`.
   void fill(const std::vector<Block>& copy, Block next) {
     map_.clear();
     for (size_t n = 0; n < loop_.size(); ++n) define(loop_[n], copy[n]);
@@ -69,7 +69,7 @@ class LoopCopier {
     }
   }
 
-  // The block with what it defines; operands still those of the original.
+  // Copies a block and its definitions; the operands are still the original ones.
   void define(Block from, Block to) {
     const size_t params = f_.params(from).size();
     for (size_t n = 0; n < params; ++n) {
@@ -123,8 +123,8 @@ class LoopCopier {
   std::vector<Block> loop_;
   std::vector<Redefinition>& redefined_;
   std::unordered_map<uint32_t, uint32_t> place_;  // by Block::index(): in loop_
-  std::vector<std::vector<Block>> made_;          // by copy, as loop_
-  std::unordered_map<uint32_t, Value> map_;       // of the copy that is being filled
+  std::vector<std::vector<Block>> made_;          // by copy, then as in loop_
+  std::unordered_map<uint32_t, Value> map_;       // of the copy being filled
 };
 
 }  // namespace

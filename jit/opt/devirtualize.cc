@@ -17,7 +17,7 @@ class Devirtualizer {
     Devirtualized d;
     d.rest = rest_ = split_block(f_, b, position + 1);
     f_.block(b).insts.pop_back();
-    // A copy: what is added below moves the instructions.
+    // A copy, because appending instructions below moves the original.
     const Inst& first = f_.inst(f_.block(rest_).insts.front());
     if (is_block_probe(first) && resumes(first)) probe_ = first;
     take_result();
@@ -51,7 +51,7 @@ class Devirtualizer {
     f_.inst(call_).result = again;
   }
 
-  // A block in front of the rest, which `count` of all executions reach.
+  // Makes a block before the rest, for `count` of all executions.
   Block make_block(double count) {
     Block b = f_.add_block();
     f_.layout.insert(std::find(f_.layout.begin(), f_.layout.end(), rest_), b);
@@ -82,7 +82,7 @@ class Devirtualizer {
     return append(b, entry, {}, Type::kRef);
   }
 
-  // Ends a block by the question whether two values are one.
+  // Ends a block with a branch on whether two values are equal.
   void ask(Block b, std::pair<Value, Value> both, Block yes, Block no) {
     Value same =
         append(b, {.op = Opcode::kEq, .type = Type::kRef}, {both.first, both.second}, Type::kI32);
@@ -98,7 +98,7 @@ class Devirtualizer {
     Inst call = f_.inst(call_);
     SignatureId signature(call.aux);
     call.op = Opcode::kCall;
-    call.flags = 0;  // an entry: its traps come without our looking
+    call.flags = 0;  // an entry: its traps need no check after the call
     call.imm = f_.callees.size();
     f_.callees.push_back({g.target->method, g.target->name, signature});
     auto args = f_.args(f_.inst(call_));

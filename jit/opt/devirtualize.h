@@ -5,9 +5,10 @@
 //                                        other:  v2 = call_indirect t(x); jump rest(v2)
 //                                        rest(v: the result): ...
 //
-// With several targets, `other` tests for the next one. Where the value of the first argument is guessed
-// as well, a block between b and direct tests it: a predicted branch costs less than an operand. A wrong
-// guess costs a comparison. The indirect call stays, and so do the checks that the host put before it.
+// With several targets, `other` tests for the next one. If the value of the first argument is
+// guessed as well, a block between b and direct tests it: a predicted branch costs less than an
+// operand. A wrong guess costs a comparison. The indirect call stays, and so do the checks that the
+// host put before it.
 #pragma once
 
 #include <span>
@@ -20,7 +21,7 @@ namespace uptier::jit {
 
 struct Guess {
   const TargetShare* target = nullptr;
-  // When valid: the call is a direct one only if its first argument is this value, which is then
+  // If valid, the call is made directly only if its first argument equals this value, which is then
   // passed in its place.
   Value first_argument = Value::none();
 };
@@ -28,11 +29,11 @@ struct Guess {
 struct Devirtualized {
   std::vector<Block> direct;  // by guess: the block of the direct call
   Block other;                // of the call that stays indirect
-  Block rest;                 // what came after the call
+  Block rest;                 // the code after the call
 };
 
 // Replaces instruction `position` of block `b`, a call_indirect with the signature of the targets.
-// `total`: how often it was seen to run, those included that went elsewhere.
+// `total`: the number of observed executions, including those with other targets.
 Devirtualized devirtualize(Function& f, Block b, size_t position, std::span<const Guess> guesses,
                            uint64_t total);
 

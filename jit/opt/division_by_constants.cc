@@ -14,11 +14,11 @@ using U128 = unsigned __int128;
 
 struct Magic {
   U128 multiplier;  // up to 2^(N + 1)
-  unsigned shift;   // beyond N
+  unsigned shift;   // in addition to N
 };
 
-// Returns m = ceil(2^(N + s) / d) with s = ceil(log2 d), halved while that keeps it exact. All but
-// 2^N of the quotient is computed apart, as 2^(64 + 64) has no room.
+// Returns m = ceil(2^(N + s) / d) with s = ceil(log2 d), halved while that keeps it exact. The part
+// 2^N of the quotient is added separately, because 2^(64 + 64) would overflow.
 Magic unsigned_magic(unsigned bits, uint64_t d) {
   auto s = static_cast<unsigned>(std::bit_width(d - 1));
   U128 one = static_cast<U128>(1) << bits;
@@ -33,8 +33,8 @@ Magic unsigned_magic(unsigned bits, uint64_t d) {
   return {high, s};
 }
 
-// The same for the magnitude of a signed divisor, with a precision of N - 1 bits: the multiplier
-// for a shift of N - 1 + s.
+// Returns the multiplier for the magnitude of a signed divisor, with a precision of N - 1 bits, for
+// a shift by N - 1 + s.
 Magic signed_magic(unsigned bits, uint64_t d) {
   auto s = static_cast<unsigned>(std::bit_width(d - 1));
   return {(static_cast<U128>(1) << (bits - 1 + s)) / d + 1, s};
@@ -61,7 +61,8 @@ class DivisionReducer {
     uint64_t d = clip(type_, *c), least = uint64_t{1} << (bits_ - 1);
     bool is_signed = i.op == Opcode::kDivS || i.op == Opcode::kRemS;
     bool remainder = i.op == Opcode::kRemU || i.op == Opcode::kRemS;
-    // 0 traps; -1 and the least number have rules of their own; the rest is for the shifts.
+    // Not reduced: 0, which traps; -1, which may overflow; the least signed and the greatest
+    // unsigned number. 1 is left to simplify_arithmetic.
     uint64_t magnitude = is_signed && d > least ? clip(type_, 0 - d) : d;
     if (magnitude < 2 || (is_signed && d == least) || d == clip(type_, ~uint64_t{0})) return true;
     Value x = f_.args(i)[0], divisor = f_.args(i)[1], result = i.result;
@@ -76,7 +77,7 @@ class DivisionReducer {
     return false;
   }
 
-  // In the type of the division.
+  // Operations in the type of the division.
   Value binary(Opcode op, Value a, Value b) { return r_.emit(op, type_, {a, b}); }
   Value number(uint64_t n) { return r_.constant(type_, clip(type_, n)); }
   Value shifted(Opcode op, Value a, unsigned count) {
@@ -101,8 +102,8 @@ class DivisionReducer {
     Magic m = unsigned_magic(bits_, d);
     auto low = static_cast<uint64_t>(m.multiplier);
     if (m.multiplier >> bits_ == 0) return high_product(x, low, m.shift);
-    // A multiplier 2^N + m' of a bit more: x * m / 2^N = x + t with t = x * m' / 2^N, and the sum
-    // is halved before it can overflow.
+    // A multiplier 2^N + m' has one bit too many: x * m / 2^N = x + t with t = x * m' / 2^N. The
+    // sum is computed halved, so that it cannot overflow.
     Value t = high_product(x, clip(type_, low), 0);
     Value half = shifted(Opcode::kShrU, binary(Opcode::kSub, x, t), 1);
     return shifted(Opcode::kShrU, binary(Opcode::kAdd, half, t), m.shift - 1);
@@ -129,7 +130,7 @@ class DivisionReducer {
     return binary(Opcode::kAdd, x, shifted(Opcode::kShrU, sign, bits_ - k));
   }
 
-  // The multiplier of i64 is 2^64 + a negative number, whose part is added apart.
+  // The multiplier of an i64 is 2^64 + a negative number. The 2^64 part is added separately.
   Value signed_magic_quotient(Value x, uint64_t d) {
     Magic m = signed_magic(bits_, d);
     auto low = static_cast<uint64_t>(m.multiplier);

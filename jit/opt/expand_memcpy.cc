@@ -6,10 +6,10 @@
 //                                                             store.i64 x, base[to] traps
 //                                                             r = 0
 //
-// All loads come before all stores, so source and target may overlap. Words of one range overlap where
-// the length is no power of two. The highest word is stored first: if a byte of the range must not be
-// accessed, that store faults before anything has been stored. A length of 0 stays a call, because the
-// call checks whether the addresses are in range.
+// All loads come before all stores, so source and target may overlap. If the length is not a power
+// of two, words of one range overlap. The highest word is stored first: if a byte of the range must
+// not be accessed, that store faults before anything has been stored. A length of 0 stays a call,
+// because the call checks whether the addresses are in range.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -29,7 +29,7 @@ struct Chunk {
   uint32_t width = 0;  // bytes
 };
 
-// Divides a range into the widest accesses that fit, from its end on.
+// Divides a range into the widest accesses that fit, from its end backwards.
 std::vector<Chunk> chunks_of(uint32_t length) {
   uint32_t width = std::min(8u, std::bit_floor(length));
   std::vector<Chunk> chunks;
@@ -86,7 +86,7 @@ class BulkExpander {
     return words;
   }
 
-  // Returns the low byte of `v`, as often as it goes into `width` bytes.
+  // Returns the low byte of `v`, repeated to fill `width` bytes.
   Value repeat(Value v, uint32_t width) {
     Type t = type_for(width);
     v = append({.op = Opcode::kAnd, .type = Type::kI32}, {v, constant(Type::kI32, 0xff)},
@@ -114,7 +114,7 @@ class BulkExpander {
 
   Function& f_;
   Block block_;
-  Inst call_;  // as it was
+  Inst call_;  // a copy of the original
   Value base_;
 };
 

@@ -1,14 +1,14 @@
-// The sum of an i32 index and a constant becomes part of the address where an earlier access proves that
-// the sum does not wrap around:
+// Folds the constant in the sum of an i32 index and a constant into the address, if an earlier
+// access proves that the sum does not wrap around:
 //
 //     load.i32 base[p] traps fenced           p < 2^32 - kFenceBytes: it did not fault
 //     i = add p, 8
 //     load.i32 base[i]+4                 ->   load.i32 base[p]+12
 //
-// The fence promises that accesses to the last kFenceBytes below base + 2^32 fault. So after an access
-// without an offset its index is below that, and adding up to kFenceBytes to the index does not wrap.
-// Where the index itself is p - d, with d at most kFenceBytes, it has not wrapped either, and p is larger
-// by d. A fact about a value holds wherever the access dominates.
+// The fence promises that accesses to the last kFenceBytes below base + 2^32 fault. So after an
+// access without an offset its index is below that, and adding up to kFenceBytes to the index does
+// not wrap. If the index itself is p - d, with d at most kFenceBytes, it has not wrapped either,
+// and p is larger by d. A fact about a value holds wherever the access dominates.
 #include <algorithm>
 
 #include "jit/analysis/dominators.h"
@@ -17,7 +17,7 @@
 namespace uptier::jit {
 namespace {
 
-// An index and what it is the sum of; without a constant it is its own root.
+// An index as a sum of a value and a constant. Any other index is its own root.
 struct Sum {
   Value root;
   uint32_t constant = 0;
@@ -85,13 +85,13 @@ class OffsetFolder {
     if (s.constant != 0 && less <= kFenceBytes) learn(s.root, kFenceBytes - less);
   }
 
-  // What may be added to it here without wrapping around.
+  // Returns how much may be added to `v` here without wrapping around.
   uint32_t room(Value v) const {
     const Room& r = room_[v.index()];
     return r.amount != 0 && doms_.dominates(r.from, block_) ? r.amount : 0;
   }
 
-  // `v` is so far below 2^32, at least. Of what is known in several places the last is kept.
+  // Records that `v` is at least `amount` below 2^32. The last of several such facts is kept.
   void learn(Value v, uint64_t amount) {
     if (amount <= room(v)) return;
     room_[v.index()] = {static_cast<uint32_t>(std::min<uint64_t>(amount, INT32_MAX)), block_};
@@ -99,7 +99,8 @@ class OffsetFolder {
 
   struct Room {
     uint32_t amount = 0;
-    Block from;  // known in what this dominates, from where it was learnt on
+    // Known in the blocks that this one dominates, after the place where it was learned.
+    Block from;
   };
 
   Function& f_;

@@ -1,23 +1,24 @@
 // Full unrolling and peeling. For a loop without calls:
 //
 //   size     its instructions, without constants, probes and jumps
-//   trips    how often it goes round, by its constants
-//   rounds   how often it goes round on average, by the profile
+//   trips    the number of iterations, if constants determine it
+//   rounds   the average number of iterations, by the profile
 //
 // full_unroll runs before loop rotation:
 //
-//   trips <= 8, size * trips <= 200   the whole loop is written out. Its tests become constant, and
-//                                     what it passes through memory is forwarded. Inner loops come
-//                                     first: writing one out may make the loop around it constant
+//   trips <= 8, size * trips <= 200   the whole loop is unrolled. Its tests become constant, and values
+//                                     that it passes through memory are forwarded. Inner loops come
+//                                     first: unrolling one may make the trips of the outer one constant
 //
 // peel_loops runs after it, on inner loops:
 //
-//   rounds <= 2.5, size <= 60         the first 1 or 2 rounds are copied in front of the loop, which
-//                                     is rarely reached then
-//   size <= 60, and every round       the first round is copied in front: it loads and checks for all
-//   loads or checks the same          rounds (store_to_load_forwarding, conditional_elimination)
+//   rounds <= 2.5, size <= 60         the first 1 or 2 iterations are peeled: copied in front of the
+//                                     loop, which is then rarely reached
+//   size <= 60, and every iteration   the first iteration is peeled: it loads and checks for all the
+//   loads or checks the same          others (store_to_load_forwarding, conditional_elimination)
 //
-// Loops that are rare by the profile stay as they are. A function grows by kMostUnrollGrowth at most.
+// Loops that are rare by the profile stay as they are. A function grows by kMostUnrollGrowth at
+// most.
 #include <algorithm>
 
 #include "jit/analysis/memory_place.h"
@@ -33,12 +34,12 @@ constexpr uint32_t kMostWhole = 200;
 constexpr uint32_t kMostPeeled = 60;
 constexpr float kFewRounds = 2.5f;
 constexpr float kHotHeaderShare = 1.0f / 200;  // of the most frequent block
-constexpr uint32_t kMostPassRounds = 3;        // of the pass
+constexpr uint32_t kMostPassRounds = 3;        // how often the pass is repeated
 constexpr size_t kMostUnrollGrowth = 2'000;    // instructions added to a function
 
 class LoopUnroller {
  public:
-  // `whole`: writes out all of a loop; else its first rounds.
+  // `whole`: unrolls loops completely; otherwise peels their first iterations.
   LoopUnroller(Function& f, const BlockCounts& counts, bool whole)
       : f_(f), counts_(counts), whole_(whole), most_insts_(f.insts.size() + kMostUnrollGrowth) {}
 
@@ -78,7 +79,7 @@ class LoopUnroller {
     });
   }
 
-  // The blocks of each loop, its header first, and the count of the most frequent block.
+  // Collects the blocks of each loop, its header first, and the count of the most frequent block.
   void collect() {
     members_.assign(loops_.loops.size(), {});
     top_ = 0;
@@ -107,7 +108,7 @@ class LoopUnroller {
     return true;
   }
 
-  // What no sample met may run as often as one sample stands for.
+  // A loop that no sample met may still run as often as one sample stands for.
   bool is_rare(Block header) const {
     if (counts_.empty()) return false;
     const Inst* probe = first_block_probe(f_, header);
@@ -120,13 +121,13 @@ class LoopUnroller {
                        [&](Block b) { return loops_.loop_of[b.index()] == l; });
   }
 
-  // All but the last, which the loop itself is.
+  // Returns the number of iterations to copy: all but the last, which the loop itself executes.
   uint32_t all_rounds(uint32_t l, uint32_t size) const {
     auto trips = count_trips(f_, control_, loops_, l, std::min(kMostTrips, kMostWhole / size));
     return trips ? *trips - 1 : 0;
   }
 
-  // Returns how many rounds to take out of an inner loop.
+  // Returns the number of iterations to peel off an inner loop.
   uint32_t first_rounds(uint32_t l, uint32_t size) const {
     if (size > kMostPeeled || !is_inner(l)) return 0;
     Block header = loops_.loops[l].header;
@@ -148,12 +149,12 @@ class LoopUnroller {
     });
   }
 
-  // Returns whether each round loads from the same place, which no round writes to, or has a guard or trap
-  // on the same condition.
+  // Returns whether each iteration loads from the same place, which the loop does not write to, or
+  // has a guard or trap on the same condition.
   bool repeats_itself(uint32_t l) const {
     Writes writes;
     for (Block b : members_[l]) writes.add(f_, b);
-    std::vector<Value> same;  // computed in the loop, from what is not
+    std::vector<Value> same;  // pure operations in the loop, with operands that do not change
     auto is_same = [&](Value v) {
       return !loops_.contains(l, f_.value(v).block) ||
              std::find(same.begin(), same.end(), v) != same.end();
@@ -184,7 +185,7 @@ class LoopUnroller {
   ControlFlow control_;
   LoopNest loops_;
   std::vector<std::vector<Block>> members_;  // by loop, inner loops included
-  std::vector<bool> finished_;               // by Block::index(): a header that was dealt with
+  std::vector<bool> finished_;               // by Block::index(): a header that was handled
   float top_ = 0;
 };
 

@@ -8,7 +8,7 @@
 namespace uptier::jit {
 namespace {
 
-constexpr uint64_t kMostStep = 1 << 16;  // and what is added to a variable within a guard
+constexpr uint64_t kMostStep = 1 << 16;  // also of a constant that a guard adds to the variable
 
 bool is_signed_order(Opcode op) {
   return op == Opcode::kLtS || op == Opcode::kLeS || op == Opcode::kGtS || op == Opcode::kGeS;
@@ -47,7 +47,7 @@ bool GroupTest::find_direction() {
   return counted_.test == kNe || rises == up_;
 }
 
-// ---- What guards ask -----------------------------------------------------------------------------
+// ---- The bounds in guards ----------------------------------------------------------------------
 
 void GroupTest::find_bounds(std::span<const Block> blocks) {
   for (Block b : blocks) {
@@ -66,7 +66,8 @@ void GroupTest::find_bounds(std::span<const Block> blocks) {
   }
 }
 
-// Returns whether it is more than a sum to the instruction what the variable is as an unsigned number.
+// Returns whether the instruction depends on the variable's value as an unsigned number: an address
+// or an extension, but not a sum.
 bool GroupTest::extends_variable(const Inst& i) const {
   Shape s = info(i.op).shape;
   bool access = s == Shape::kLoad || s == Shape::kStore;
@@ -98,7 +99,7 @@ std::optional<GroupTest::Bound> GroupTest::bound_of_length(Value x, Value length
   return Bound{length, *plus, is_signed};
 }
 
-// Returns what is to be added to the variable to get `v`, if it is a small constant.
+// Returns the small constant that has to be added to the variable to get `v`, if there is one.
 std::optional<uint64_t> GroupTest::distance_from_variable(Value v) const {
   if (v == counted_.variable) return 0;
   InstId id = f_.value(v).inst;
@@ -140,12 +141,12 @@ Value GroupTest::lower(LoopPreheader& e, Value a, Value b) const {
   return e.emit(Opcode::kSelect, type_, {below, a, b});
 }
 
-// The least value from which a step overflows.
+// Returns the least value to which adding `step` overflows.
 Value GroupTest::overflow_bound(LoopPreheader& e, Value step) const {
   return e.emit(Opcode::kSub, type_, {e.constant(type_, greatest() + 1), step});
 }
 
-// Returns what the variable is to be below.
+// Returns the bound that the variable must be below.
 Value GroupTest::emit_bound(LoopPreheader& e, const Bound& b) {
   bool by_constant = b.plus != 0 || counted_.constant_step;
   if (!b.length.valid()) {
@@ -160,7 +161,7 @@ Value GroupTest::emit_bound(LoopPreheader& e, const Bound& b) {
 void GroupTest::emit_limit(LoopPreheader& e) {
   using enum Opcode;
   Value n = value(e, counted_.limit), step = value(e, counted_.step);
-  // Where this wraps around, it is too near to the end below.
+  // If this wraps around, the test against `end` below fails.
   if (inclusive_) n = e.emit(kAdd, type_, {n, e.constant(type_, up_ ? 1 : ~uint64_t{0})});
   for (const Bound& b : bounds_) {
     bool same = b.length == counted_.limit && b.plus == 0 && !inclusive_;

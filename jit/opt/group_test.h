@@ -1,18 +1,20 @@
-// GroupTest: one test before a group of rounds of a counted loop, in place of the tests in each round.
+// GroupTest: one test before a group of iterations (rounds) of a counted loop, instead of tests in
+// each.
 //
-//     i, i + s, ... i + (rounds - 1) s  all below n, len and what may overflow
+//     i, i + s, ... i + (rounds - 1) s  are all below n, below len, and do not overflow
 //       if  i < min(n, len, ...) - (rounds - 1) s      computed once, in front of the loop
 //
-// Each round tests the condition of the loop itself. It may have guards and traps that compare the
-// variable with a value that does not change, or check whether its next value overflows. They need not be
-// executed in each round: after the group's test they would pass.
+// Each iteration tests the condition of the loop itself. It may also have guards and traps that
+// compare the variable with a loop-invariant value, or check whether its next value overflows.
+// After the group's test they would all pass, so they are left out.
 //
-//   up, lt_s le_s       guards are answered as well; i >= 0 is tested in front where they need it
-//   up, lt_u le_u ne    so are unsigned comparisons
-//   down, gt_s ...      the test of the loop alone
+//   up, lt_s le_s       guards are covered as well; i >= 0 is tested in front if they need it
+//   up, lt_u le_u ne    unsigned comparisons are covered as well
+//   down, gt_s ...      covers only the test of the loop
 //
-// Three things are tested in front: a limit that would wrap around, a step that is not positive (if it is
-// no constant), and a walk that would miss its limit (ne). If a test fails, no group runs.
+// Three cases are excluded by tests in front: a limit that would wrap around, a step that is not
+// positive (if it is not a constant), and a sequence that would miss its limit (ne). If such a test
+// fails, no group runs.
 //
 //   Thread: none of its own. Cost: the size of the loop.
 #pragma once
@@ -27,32 +29,32 @@ namespace uptier::jit {
 
 class GroupTest {
  public:
-  // `blocks`: of the loop. Refers to all it is given.
+  // `blocks`: of the loop. Keeps references to all arguments.
   GroupTest(const Function& f, const LoopNest& n, uint32_t loop, std::span<const Block> blocks,
             const CountedLoop& counted, uint64_t rounds);
 
-  // Returns whether there is such a question.
+  // Returns whether the loop has a group test.
   bool exists() const { return exists_; }
-  // The guards and traps that it answers, in no order.
+  // Returns the guards and traps that the test makes unnecessary, in no order.
   const std::vector<InstId>& answered() const { return answered_; }
-  // Returns whether i + s, ... of a group neither wrap around nor become negative, so that the sums are
-  // those of the values extended with zeros.
+  // Returns whether i + s, ... of a group neither wrap around nor become negative, so that
+  // zero-extending such a sum equals adding to the zero-extended variable.
   bool sums_extend() const {
     return exists_ && counted_.constant_step && up_ && (from_zero_ || !signed_);
   }
 
-  // Computes the limit. Call once, before the others.
+  // Emits the computation of the limit. Call it once, before the functions below.
   void emit_limit(LoopPreheader& e);
-  // Returns whether the first group may be entered, from the variable's first value.
+  // Emits the test whether the first group may be entered, given the variable's first value.
   Value emit_enters(LoopPreheader& e, Value first);
-  // The question for what a group begins with: op(variable, limit()).
+  // The test at the start of each group: op(variable, limit()).
   Opcode op() const { return op_; }
   Value limit() const { return limit_; }
 
  private:
-  // variable + plus < length, or variable + plus overflows, in a guard.
+  // A guard's condition: variable + plus < length, or variable + plus does not overflow.
   struct Bound {
-    Value length;  // none: of what overflows
+    Value length;  // none: a test for overflow
     uint64_t plus = 0;
     bool is_signed = true;
 
@@ -80,7 +82,7 @@ class GroupTest {
   const CountedLoop counted_;
   const uint64_t rounds_;
   const Type type_;
-  Opcode op_ = Opcode::kLtS;  // a strict order
+  Opcode op_ = Opcode::kLtS;  // a strict comparison
   bool exists_ = false, up_ = true, signed_ = true, inclusive_ = false, from_zero_ = false;
   uint64_t distance_ = 0;  // from the first value of a group to the last, if the step is a constant
   std::vector<Bound> bounds_;

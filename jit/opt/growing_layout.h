@@ -1,6 +1,7 @@
-// GrowingLayout: collects blocks that a pass adds after others, and writes them to the layout at once.
+// GrowingLayout: collects blocks that a pass inserts after others, and writes them to the layout at
+// once.
 //
-// It is a list, because an insertion into Function::layout moves half of it.
+// It is a linked list, because an insertion into Function::layout moves half of it.
 #pragma once
 
 #include <vector>
@@ -11,10 +12,10 @@ namespace uptier::jit {
 
 class GrowingLayout {
  public:
-  // The layout must not change up to write().
+  // The layout must not change until write().
   explicit GrowingLayout(Function& f) : f_(f) {}
 
-  // `b` is in the layout or was put after another; `made` is new. Constant time.
+  // `b` is in the layout or was inserted before; `made` is new. Constant time.
   void put_behind(Block b, Block made) {
     next_.resize(f_.blocks.size());
     next_[made.index()] = next_[b.index()];
@@ -36,7 +37,7 @@ class GrowingLayout {
 
  private:
   Function& f_;
-  std::vector<Block> next_;  // by Block::index(): of those that were put after one, or none
+  std::vector<Block> next_;  // by Block::index(): the inserted block that follows it, or none
 };
 
 }  // namespace uptier::jit

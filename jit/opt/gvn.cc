@@ -1,6 +1,6 @@
-// Global value numbering with one hash table, filled in reverse postorder. An entry is used where its
-// block dominates, and replaced where it does not. Comparisons are only merged within a block: code is
-// better when each branch computes its own flags.
+// Global value numbering with one hash table, filled in reverse postorder. An entry is used if its
+// block dominates the current one, and replaced otherwise. Comparisons are merged only within a
+// block: code is better when each branch computes its own flags.
 #include <algorithm>
 #include <bit>
 #include <vector>
@@ -24,7 +24,7 @@ class LatestByHash {
  public:
   explicit LatestByHash(size_t most) : entries_(std::bit_ceil(2 * most + 1)) {}
 
-  // Returns the instruction of a hash; none is to be filled in.
+  // Returns the entry of a hash. If it is invalid, the caller fills it in.
   InstId& of(uint64_t hash) {
     size_t at = hash & (entries_.size() - 1);
     while (entries_[at].inst.valid() && entries_[at].hash != hash) {
@@ -39,7 +39,7 @@ class LatestByHash {
     uint64_t hash = 0;
     InstId inst;
   };
-  std::vector<Entry> entries_;  // at least half of them without an instruction
+  std::vector<Entry> entries_;  // at least half of them are empty
 };
 
 size_t count_instructions(const Function& f) {

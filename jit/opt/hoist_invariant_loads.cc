@@ -1,6 +1,7 @@
-// kMemInvariant promises that the place can be read at any time while the function runs, so only the
-// pointer must be known first. Reading once at the entry gives one long-lived value, which the register
-// allocator may keep or spill. It could not undo a load in every loop.
+// Hoists invariant loads to the entry. kMemInvariant promises that the place can be read at any
+// time while the function runs, so only the pointer must be known first. Reading once gives one
+// long-lived value, which the register allocator may keep or spill. It could not undo a load in
+// every loop.
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {

@@ -1,17 +1,18 @@
-// If-conversion. A branch that is measured to go either way, around little work, becomes a selection:
+// If-conversion. A branch that was observed to go either way, around little work, becomes a
+// selection:
 //
 //     b: ... branch c, t, e           b: ... t's and e's instructions
 //     t: x = ...; jump j(x)     ->       v = select c, x, y
 //     e: y = ...; jump j(y)              jump j(v)
 //
-// Both ways must be short (analysis/short_branches.h), and the branch must be mispredicted often. If the
-// turns of its condition were counted (ir/turns.h), it is converted when
+// Both sides must be short (analysis/short_branches.h), and the branch must be mispredicted often.
+// If the outcomes of its condition were counted (ir/turns.h), it is converted when
 //
 //   misses_of(turns) * kRoundsPerMiss >= executions
 //
-// If they were not, the way to t must be taken in 20 to 80 % of at least kLeastSeen observed executions:
-// outside of that range the branch is predicted well enough. Without counts it stays a branch. The blocks
-// t and e, and their sites, disappear.
+// Otherwise the edge to t must be taken in 20 to 80 % of at least kLeastSeen observed executions:
+// outside of that range the branch is predicted well enough. Without counts it stays a branch. The
+// blocks t and e, and their sites, disappear.
 #include <algorithm>
 
 #include "jit/analysis/control_flow.h"
@@ -71,9 +72,9 @@ class BranchConverter {
     return known && share >= kLeastSideShare && share <= 1 - kLeastSideShare;
   }
 
-  // `yes` or `no` is `b` itself when that way has no block.
+  // `yes` or `no` is `b` itself if that edge leads directly to the join.
   void convert(Block b, Block yes, Block no) {
-    // Copies: what is added moves the pool.
+    // Copies, because appending moves the pool.
     Edge to_yes = yes != b ? f_.successors(yes)[0] : f_.successors(b)[0];
     Edge to_no = no != b ? f_.successors(no)[0] : f_.successors(b)[1];
     Value condition = f_.args(f_.terminator(b))[0];
@@ -130,9 +131,9 @@ class BranchConverter {
 
   Function& f_;
   const BlockCounts& counts_;
-  // By Block::index(): edges to it at the beginning. What is asked is whether there is but one, and
-  // that stays so: a conversion changes this of its two ways and of their target. The ways are gone;
-  // the target had two edges or more, which count still where they come from what is gone.
+  // By Block::index(): number of edges to it at the start. Only whether it is 1 matters, and that
+  // stays true: a conversion changes the number for its two sides and their target. The sides are
+  // gone. The target had at least two edges, and edges from removed blocks still count.
   std::vector<uint32_t> arrivals_;
   std::vector<bool> gone_;  // by Block::index()
 };

@@ -26,12 +26,13 @@ constexpr uint32_t kMostLooping = 40;
 constexpr float kFewLoopRounds = 1.5f;  // of a loop, per entry
 constexpr float kHotShare = 1.0f / 200;
 constexpr uint32_t kDeepest = 6;
-constexpr uint32_t kMostNested = 2;     // of a method inside itself
-constexpr double kInlinedTarget = 0.2;  // share of an indirect call, of what earlier targets leave
+constexpr uint32_t kMostNested = 2;  // of a method inside itself
+// Share of the executions of an indirect call that earlier targets leave.
+constexpr double kInlinedTarget = 0.2;
 constexpr double kCalledTarget = 0.6;
 constexpr double kLeastTarget = 0.02;  // share of all its executions
 constexpr size_t kMostTargets = 3;
-// Before its simplification; what is larger will not become small enough.
+// The size before simplification: larger bodies will not become small enough.
 constexpr size_t kMostAsBuilt = 1000;
 
 uint32_t size_of(const Function& f) {
@@ -57,7 +58,7 @@ bool has_calls(const Function& f) {
   return false;
 }
 
-// Returns how often blocks run per entry, by block site - 1, as far as their shape tells.
+// Returns how often blocks run per entry, by block site - 1, estimated from the function's shape.
 std::vector<float> counts_by_shape(const Function& f, const Frequencies& q) {
   std::vector<float> counts(f.block_sites);
   for (Block b : f.layout) {
@@ -79,22 +80,22 @@ bool spins(const Function& f, const LoopNest& loops, const std::vector<float>& c
   return false;
 }
 
-// A callee, made ready to be copied.
+// A callee, prepared for copying.
 struct Body {
   Function function;
   const Inlinee* source = nullptr;
   bool fits = false;
-  bool guarded = false;  // leaves for frames, its callers' too
+  bool guarded = false;  // has guards, which need frames of its callers too
   bool leaf = false;
   bool loops = false;
   uint32_t size = 0;
   std::vector<float> counts;  // by block site - 1, per entry
-  float sample = 1;           // likewise: what one observed execution stands for
-  double entries = 1;         // that its profile's counts stand for
+  float sample = 1;           // executions that one observed execution stands for
+  double entries = 1;         // entries that its profile's counts stand for
 };
 
-// Makes what may leave the body do so: its guards, for tests the starts of its blocks, and what
-// will be spliced into it.
+// Attaches deoptimization targets to everything that may leave the body: its guards, for tests the
+// starts of its blocks, and the guards of bodies that will be inlined into it.
 void speculate(Function& f, const Inlinee& source, bool ask) {
   const Function& built = source.function;
   Liveness live = compute_liveness(built);
@@ -107,7 +108,7 @@ void speculate(Function& f, const Inlinee& source, bool ask) {
   attach_call_states(f, built, c);
 }
 
-// `observed` may be null.
+// `observed`: the probes to keep; null: none.
 void simplify(Function& f, const ProbePlan* observed) {
   settle_counts(f);
   strip_unobserved(f, observed);
@@ -127,7 +128,9 @@ bool observes(const ProbePlan& plan) {
   });
 }
 
-// What probes of a body keep alive in a copy is no reason not to inline what plain code does.
+// Replaces the body of an instrumented copy by one with its probes. The size was measured without
+// them, so that values which only probes keep alive do not prevent an inlining that plain code
+// does.
 void observe(Body& b, Function built, const SiteProbeRequest& r) {
   ProbePlan plan;
   plan_sites(b.source->function, r, plan);
@@ -191,7 +194,7 @@ class Inliner {
  private:
   struct Candidate {
     double score;
-    uint32_t order;  // of equal ones the first
+    uint32_t order;  // the first of equal ones wins
     InstId call;
     float count;
     Body* body;  // null: an indirect call
@@ -216,8 +219,8 @@ class Inliner {
     }
   }
 
-  // Notes the calls of a block; considers those from instruction number `first` on. `state`: the
-  // call state of a call whose own is in another block.
+  // Records the calls of a block, and considers those from instruction number `first` on. `state`:
+  // the call state for a first call whose own is in another block.
   void scan(Block b, uint32_t first = 0, InstId state = InstId::none()) {
     rescan(b);
     float count = 0;
@@ -232,7 +235,8 @@ class Inliner {
     }
   }
 
-  // The blocks of calls that were noted before have changed, nothing else has.
+  // Records the block again for each instruction, after it was split. Nothing else changes for
+  // calls recorded before.
   void rescan(Block b) {
     if (block_of_.size() < f_.insts.size()) block_of_.resize(f_.insts.size());
     for (InstId i : f_.block(b).insts) block_of_[i.index()] = b;
@@ -249,11 +253,12 @@ class Inliner {
     return at->second->fits ? at->second.get() : nullptr;
   }
 
-  // Returns whether a call of `m` in `body` lies neither too deep nor too often inside of `m`. A level of
-  // a recursion saves a call and leads to one as long, so it has to be hot.
+  // Returns whether a call of `m` in `body` is neither nested too deep nor too often inside `m`
+  // itself. Inlining a level of a recursion saves one call but leads to the next, so the call has
+  // to be hot.
   bool may_nest(uint32_t body, MethodId m, float count) const {
     uint32_t depth = 1;
-    uint32_t around = m == r_.self ? 1 : 0;  // bodies of m that the call lies in
+    uint32_t around = m == r_.self ? 1 : 0;  // bodies of m that contain the call
     for (; body != 0; body = f_.inlined[body - 1].parent, ++depth) {
       if (f_.inlined[body - 1].method == m) ++around;
     }
@@ -275,7 +280,8 @@ class Inliner {
     return fits ? b : nullptr;
   }
 
-  // What says where the call returns to; the one of a guess is that of the call it was made for.
+  // Returns the call state, which tells where the call returns to. A guessed direct call has the
+  // state of the indirect call that it was made from.
   InstId state_of(InstId call) const {
     auto at = states_.find(call.index());
     return at == states_.end() ? InstId::none() : at->second;
@@ -292,7 +298,7 @@ class Inliner {
     if (b != nullptr) push(id, count, b->size, b);
   }
 
-  // Asking costs little, so it goes before the bodies that it leads to.
+  // A test is cheap, so it comes before the bodies of its targets: its size counts as 0.
   void consider_indirect(InstId id, float count) {
     if (hot(count) && targets_of(f_.inst(id)) != nullptr) push(id, count, 0, nullptr);
   }
@@ -312,7 +318,7 @@ class Inliner {
     return at == known.end() || at->total == 0 ? nullptr : &*at;
   }
 
-  // Returns what is known of a body's calls where it is.
+  // Returns the observed targets of the calls in a body at this place.
   std::span<const SiteTargets> targets_here(uint32_t body) const {
     if (!has_profile_) return {};
     const std::vector<SiteTargets>* here = r_.source->find_targets(path_of(body));
@@ -357,13 +363,13 @@ class Inliner {
     InstId state = state_of(c.call);
     Spliced s = splice(f_, at, position(c.call), c.body->function, callee, invariant_, state);
     rescan(s.rest);
-    // What stood in the block was considered already; what came with the body was not.
+    // Calls that were in the block have been considered; calls of the body have not.
     scan(at, before);
     for (Block b : s.blocks) scan(b);
   }
 
-  // Returns how often the blocks of a body run per entry: what is known of it here goes before what
-  // its method does in all places.
+  // Returns how often the blocks of a body run per entry. Counts of the body at this place take
+  // precedence over those of its method in all places.
   std::vector<float> counts_at(const Inst& call, MethodId callee, const Body& b) const {
     std::vector<float> counts = b.counts;
     if (!has_profile_) return counts;
@@ -410,8 +416,8 @@ class Inliner {
     return guesses;
   }
 
-  // Where the callee takes what never changes out of its first argument, and the function takes the
-  // same out of a parameter of its own, the two are likely to be one: the host's context.
+  // If the callee makes an invariant load from its first argument, and the function makes the same
+  // load from a parameter of its own, the two are likely to be equal: the host's context.
   Value likely_first_argument(const Inst& call, const Body& b) const {
     auto args = f_.args(call);
     auto params = b.function.params(b.function.entry());

@@ -7,20 +7,21 @@
 //
 // A callee may be inlined if it is
 //
-//   tiny     size <= 12             inlined wherever it is called at all: the call is as long
-//   hot      count >= top / 200     inlined up to a size of 120 (40 if it has a loop that goes round:
-//                                   its time is spent in there)
+//   tiny     size <= 12             inlined at every call that runs: the call itself is as long
+//   hot      count >= top / 200     inlined up to a size of 120 (40 if it has a loop that iterates,
+//                                   because it spends its time there)
 //
-// Without a profile: leaves of a size up to 20. Calls are taken in the order of count / (size + 10), until
-// the function has grown by its own size (at least 400, at most 4000). Inlining nests 6 deep at most, and
-// a method lies inside itself twice at most.
+// Without a profile: leaves up to a size of 20. Calls are taken in the order of count / (size +
+// 10), until the function has grown by its own size (at least 400, at most 4000). Inlining nests at
+// most 6 deep, and a method at most twice inside itself.
 //
-// A hot indirect call tests for a target that takes 20 % of the executions that reach this test if the
-// target would be inlined, 60 % if it would only be called. It tests for up to three targets, and for none
-// that takes less than 2 % of all executions. The shares are of what earlier tests leave, because a
-// profile of a few moments may have the shares of the targets wrong.
+// A hot indirect call tests for a target that takes 20 % of the executions that reach this test if
+// the target would be inlined, 60 % if it would only be called. It tests for up to three targets,
+// and for none that takes less than 2 % of all executions. The shares are relative to the
+// executions that earlier tests leave, because a profile of a few moments may have the shares of
+// the targets wrong.
 //
-// Where the numbers come from: docs/notes/0014-inlining.md.
+// Source of the numbers: docs/notes/0014-inlining.md.
 #pragma once
 
 #include <algorithm>
@@ -36,24 +37,24 @@ namespace uptier::jit {
 
 struct InlineRequest {
   MethodId self = {};
-  std::span<const uint64_t> counts = {};      // of the blocks, as BodyProfile's; empty: no profile
+  std::span<const uint64_t> counts = {};      // of the blocks, as in BodyProfile; empty: no profile
   std::span<const SiteTargets> targets = {};  // of indirect calls
   InlineeSource* source = nullptr;            // null: nothing is inlined
   // Bodies with guards may be inlined: calls have call states, see attach_deopts.h.
   bool speculates = false;
   bool ask_to_leave = false;  // see OptimizeRequest
-  double sample = 1;          // likewise
-  // What a copy observes of bodies beside their blocks; null: nothing.
+  double sample = 1;          // see OptimizeRequest
+  // The probes of inlined bodies, other than block probes, that a copy observes; null: none.
   const SiteProbeRequest* observed = nullptr;
 };
 
-// Returns how many instructions a function of so many may grow by.
+// Returns how many instructions a function of this size may grow by.
 constexpr uint64_t inlining_room(uint64_t instructions) {
   return std::clamp<uint64_t>(instructions, 400, 4000);
 }
 
-// `f` has been through strip_patchpoints. Returns the counts of its blocks and of the bodies in it;
-// empty without a profile. Bodies stay in Function::inlined.
+// `f` has been through strip_patchpoints. Returns the counts of its blocks, inlined ones included;
+// empty without a profile. Function::inlined lists the bodies.
 BlockCounts inline_calls(Function& f, const InlineRequest& r);
 
 }  // namespace uptier::jit

@@ -1,17 +1,17 @@
-// Jump threading and loop rotation. A block that ends in a choice is copied to the end of a block that
-// jumps to it, when
+// Jump threading and loop rotation. A block that ends in a branch or switch is copied to the end of
+// a block that jumps to it, if
 //
-//   the choice is known there      a branch or switch on a value that the jump passes (jump threading)
+//   its outcome is known there     it depends on a value that the jump passes (jump threading)
 //   it is the test of a loop       the test at the top of a loop is copied to the bottom: the jump back
 //                                  becomes the branch (loop rotation)
 //
-// A loop keeps one entrance: a test at its top is copied to all blocks that jump back, or to the only
-// block that enters from outside. The block after the test then is the header. If that block is the
-// header of an inner loop already, an empty block is put between the two. With one header both would be
-// one loop, and nothing would be known of how often the inner one goes round.
+// A loop keeps one entry: a test at its top is copied to all blocks that jump back, or to the only
+// block that enters from outside. Then the block after the test is the header. If that block is
+// already the header of an inner loop, an empty block is put between the two. With one header both
+// would be one loop, and the number of iterations of the inner one would be unknown.
 //
-// Copies keep the probes of the block, so counts still add up. Values that the block defines have several
-// definitions afterwards, which repair_ssa joins.
+// Copies keep the probes of the block, so counts still add up. Afterwards, values that the block
+// defines have several definitions, which repair_ssa joins.
 #include <algorithm>
 #include <optional>
 
@@ -26,7 +26,7 @@ namespace {
 
 constexpr uint32_t kMostCopiedInsts =
     12;                                  // of a block that is copied, without probes and constants
-constexpr uint32_t kMostLatches = 2;     // copies of a loop's test
+constexpr uint32_t kMostLatches = 2;     // the most copies of a loop's test
 constexpr uint32_t kMostCopyRounds = 3;  // a copy may be copied in turn
 constexpr size_t kMostThreadingGrowth = 4'000;  // instructions added to a function
 
@@ -106,7 +106,7 @@ class TailDuplicator {
     }
   }
 
-  // Leads an edge to a new block, which goes on to where the edge went.
+  // Redirects an edge to a new block, which jumps to the edge's old target.
   void put_between(uint32_t edge) {
     Block made = f_.add_block(), to = f_.edges[edge].to;
     f_.layout.push_back(made);
@@ -129,7 +129,7 @@ class TailDuplicator {
     return may_copy_tail(f_, b, kMostCopiedInsts);
   }
 
-  // One way of the branch leaves the loop that the block is the header of.
+  // Returns whether one edge of the branch leaves the loop that the block is the header of.
   bool is_loop_test(Block b) const {
     if (f_.terminator(b).op != Opcode::kBranch) return false;
     uint32_t loop = loops_.loop_of[b.index()];
@@ -137,8 +137,8 @@ class TailDuplicator {
     return loops_.contains(loop, edges[0].to) != loops_.contains(loop, edges[1].to);
   }
 
-  // Returns whether the branch or switch of `tail` is decided when its parameters are `args`: one of them
-  // is a constant, and what the condition is made of is known.
+  // Returns whether the outcome of `tail`'s branch or switch is known if its parameters are `args`:
+  // one of them is a constant, and so are all other operands of the condition.
   bool way_is_known(Block tail, std::span<const Value> args) const {
     auto params = f_.params(tail);
     std::vector<std::pair<Value, uint64_t>> known;

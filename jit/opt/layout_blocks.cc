@@ -1,7 +1,7 @@
 // There are two sections; the second one holds the cold blocks. Within a section the order is a
-// depth-first reverse postorder that visits the likelier successor last, so that it comes next. Then each
-// loop is pulled together at its header. A block most of whose executions come from one other block is
-// placed right after that one, and the blocks of the other ways come later:
+// depth-first reverse postorder that visits the likelier successor last, so that it comes next.
+// Then the blocks of each loop are gathered at its header. A block is placed right after another
+// one if most of its executions come from there; blocks on the less usual paths come later:
 //
 //     if (usual) { a } else { b }  c       ->       a  c  b
 //
@@ -14,8 +14,9 @@
 namespace uptier::jit {
 namespace {
 
-// Shares of a block that come along a jump, or along one way of a branch, above which fewer jumps are
-// taken when it comes next. (Of a branch that skips a block, it comes later and jumps back.)
+// A block is placed right after another one if more than this share of its executions comes from
+// there, through a jump or through an edge of a branch. Above these shares fewer jumps are taken.
+// (A block that the branch skips then comes later, and jumps back.)
 constexpr float kMostJump = 0.5f;
 constexpr float kMostBranch = 2.0f / 3;
 
@@ -39,7 +40,8 @@ class BlockOrder {
   }
 
  private:
-  // Visits leaving edges first and the likeliest last.
+  // Returns the successors in the order of the visit: edges that leave the loop first, the
+  // likeliest last.
   std::vector<Block> successors_for_visit(Block b) {
     std::vector<Block> to;
     for (const Edge& e : f_.successors(b)) to.push_back(e.to);
@@ -77,8 +79,8 @@ class BlockOrder {
     std::reverse(order_.begin(), order_.end());
   }
 
-  // Appends the blocks, all of them in `loop`, and at the header of an inner one all of that. The
-  // depth of the recursion is that of the loops around a block that `members_` already lists.
+  // Appends the blocks, all of which are in `loop`; at the header of an inner loop, appends that
+  // whole loop. The recursion is as deep as the loops are nested.
   void place(const std::vector<Block>& blocks, uint32_t loop) {
     for (Block b : blocks) {
       for (; b.valid() && !placed_[b.index()]; b = heir(b, loop)) {
@@ -90,7 +92,7 @@ class BlockOrder {
     }
   }
 
-  // Returns the likeliest successor in the loop if it mostly comes from here; or none.
+  // Returns the likeliest successor in the loop if most of its executions come from here; or none.
   Block heir(Block b, uint32_t loop) const {
     const Inst& t = f_.terminator(b);
     Block likeliest = Block::none();
@@ -112,7 +114,8 @@ class BlockOrder {
   const Frequencies& frequencies_;
   std::vector<bool> placed_;
   std::vector<Block> order_;
-  std::vector<std::vector<Block>> members_;  // of each loop, inner ones included, in `order_`
+  // By loop, blocks of inner loops included, in the sequence of `order_`.
+  std::vector<std::vector<Block>> members_;
   std::vector<Block> out_;
 };
 

@@ -1,4 +1,4 @@
-// Loop-invariant code motion. What each round of a loop computes from values from outside is computed
+// Loop-invariant code motion. An operation in a loop whose operands come from outside is computed
 // once, before the loop:
 //
 //     p:                               p:
@@ -7,13 +7,15 @@
 //       t = fdiv a, b                  loop(i):
 //       ... t ...                        ... t ...
 //
-// A hoisted value takes a register through the whole loop, or a word of the frame that each round reads.
-// So only operations that are slower than that read are hoisted, together with their operands:
-// multiplications, operations and conversions of floats. In loops with calls, across which no float
-// register survives, only divisions and the like. Only blocks that every round passes are looked at: an
-// operation that few rounds need would cost time at each entry.
+// A hoisted value occupies a register through the whole loop, or a word of the frame that each
+// iteration reads. So only operations that are slower than that read are hoisted, together with
+// their operands: multiplications, and operations and conversions of floats. In loops with calls,
+// across which no float register survives, only divisions and similarly slow ones. Only blocks that
+// every iteration passes are considered: an operation that few iterations need would cost time at
+// each entry.
 //
-// Inner loops come first: what has left one is an instruction of the loop around it, and may go on.
+// Inner loops come first: an operation hoisted from one is part of the loop around it, and may be
+// hoisted again.
 #include <algorithm>
 
 #include "jit/analysis/control_flow.h"
@@ -23,13 +25,15 @@
 namespace uptier::jit {
 namespace {
 
-constexpr unsigned kLeastCost = 3;  // cycles: reading a word of the frame is about as long
-constexpr unsigned kLeastCostWithCalls = 10;  // of a loop that calls
-constexpr size_t kMostLiveOutside = 9;        // values of one class that a loop has from outside
-constexpr size_t kMostCounted = 2000;         // instructions; longer loops are taken to be full
-constexpr unsigned kMostHoistedDepth = 4;     // operations below the costly one that go with it
+constexpr unsigned kLeastCost = 3;  // cycles: reading a word of the frame takes about as long
+constexpr unsigned kLeastCostWithCalls = 10;  // in a loop with calls
+constexpr size_t kMostLiveOutside = 9;        // values of one class from outside that a loop uses
+// Instructions; longer loops are assumed to have no registers free.
+constexpr size_t kMostCounted = 2000;
+// Operations that the costly one depends on and that move with it.
+constexpr unsigned kMostHoistedDepth = 4;
 
-// Returns the latency in cycles of what may be worth a register; 0 of everything else.
+// Returns the latency in cycles of an operation that may be worth a register; 0 for all others.
 unsigned cost_of(const Inst& i) {
   switch (i.op) {
     case Opcode::kMul:
@@ -117,7 +121,7 @@ class Hoister {
     if (!leaves_.empty()) move_to(before);
   }
 
-  // Returns the only block by which a loop is entered, or none.
+  // Returns the only block from which a loop is entered, or none.
   Block block_before(Block header) const {
     Block before = Block::none();
     for (const Predecessor& p : control_.preds[header.index()]) {
@@ -146,7 +150,8 @@ class Hoister {
     return live_[is_float(f_.type_of(i.result))] < kMostLiveOutside;
   }
 
-  // Returns whether an operation, and what it is computed from, needs nothing of the loop.
+  // Returns whether an operation and its operands, recursively, can be computed outside of the
+  // loop.
   bool can_leave(InstId id, unsigned depth) const {
     const Inst& i = f_.inst(id);
     if (!is_pure(i) || depth > kMostHoistedDepth) return false;
@@ -157,7 +162,7 @@ class Hoister {
     });
   }
 
-  // Operands first.
+  // Marks an operation to be hoisted, after its operands.
   void leave(InstId id) {
     if (std::ranges::find(leaves_, id) != leaves_.end()) return;
     for (Value v : f_.args(f_.inst(id))) {
@@ -168,8 +173,8 @@ class Hoister {
     if (i.op != Opcode::kConst) ++live_[is_float(f_.type_of(i.result))];
   }
 
-  // Counts the values of outside that the loop uses, by class, and its own variables; constants cost
-  // no register.
+  // Counts by class the values from outside that the loop uses, and its own variables. Constants
+  // need no register.
   void count_live() {
     counted_ = true;
     live_[0] = live_[1] = 0;
@@ -218,13 +223,14 @@ class Hoister {
   Function& f_;
   ControlFlow control_;
   LoopNest nest_;
-  std::vector<std::vector<Block>> blocks_;  // by loop: those of no inner one, in reverse postorder
-  std::vector<std::vector<uint32_t>> inner_;  // by loop: the next ones inwards
-  std::vector<bool> calls_;                   // by loop: whether it calls
-  uint32_t loop_ = kNoLoop;                   // the one that is looked at
-  std::vector<InstId> leaves_;                // what leaves it, operands first
+  // By loop: its blocks except those of inner loops, in reverse postorder.
+  std::vector<std::vector<Block>> blocks_;
+  std::vector<std::vector<uint32_t>> inner_;  // by loop: the loops directly inside it
+  std::vector<bool> calls_;                   // by loop: whether it has calls
+  uint32_t loop_ = kNoLoop;                   // the loop being examined
+  std::vector<InstId> leaves_;                // the instructions to hoist, operands first
   bool counted_ = false;
-  size_t live_[2] = {};  // integers and references, floats
+  size_t live_[2] = {};  // by class: integers and references, floats
 };
 
 }  // namespace

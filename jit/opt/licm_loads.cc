@@ -1,5 +1,5 @@
-// Loop-invariant code motion of loads. A load that each round of a loop starts with, of a place that no
-// round writes, is done once, in front of the loop:
+// Loop-invariant code motion of loads. If each iteration of a loop starts with a load, of a place
+// that the loop does not write, the load is done once, in front of the loop:
 //
 //     p:                               p:
 //       branch c, loop(x), out           branch c, t, out
@@ -10,14 +10,15 @@
 //                                        guard i < n
 //                                        ...
 //
-// Whoever enters the loop does this load anyway: it is in the header, and nothing before it may leave,
-// trap, write or call (except a poll, which asks whether to leave although nothing is wrong). So nothing
-// is read that was not read before, and no proof is needed that the address may be read. Loads after a
-// guard leave the loop when its first round is peeled (peel_loops).
+// Entering the loop executes this load anyway: it is in the header, and nothing before it may
+// leave, trap, write or call (except a poll, which only asks whether to leave). So nothing is read
+// that was not read before, and it need not be proved that the address may be read. Loads after a
+// guard leave the loop when its first iteration is peeled (peel_loops).
 //
-// Loads of alias class 0 stay: each round must read them again. Inner loops come first, so that a load
-// leaves as many loops as it can. A hoisted value costs a register, or a word of the frame, which is read
-// no slower than the original place. kMostLoads limits how many a loop may have.
+// Loads of alias class 0 stay: each iteration must read them again. Inner loops come first, so that
+// a load leaves as many loops as possible. A hoisted value costs a register, or a word of the
+// frame, which is read no slower than the original place. kMostLoads limits the loads hoisted from
+// one loop.
 #include <algorithm>
 
 #include "jit/analysis/counted_loop.h"
@@ -29,7 +30,7 @@ namespace uptier::jit {
 namespace {
 
 constexpr size_t kMostLoads = 6;           // out of one loop
-constexpr unsigned kMostAddressDepth = 4;  // operations that an address is computed by
+constexpr unsigned kMostAddressDepth = 4;  // operations that an address depends on
 constexpr uint8_t kEffects = kReads | kWrites | kCanTrap | kPinned | kEndsBlock;
 
 class LoadHoister {
@@ -65,7 +66,8 @@ class LoadHoister {
     });
   }
 
-  // The loads that each round begins with, from where no round changes.
+  // Returns the loads at the start of each iteration that may be done once and whose addresses do
+  // not depend on the loop.
   std::vector<InstId> first_loads() const {
     std::vector<InstId> loads;
     for (InstId id : f_.block(header()).insts) {
@@ -81,7 +83,7 @@ class LoadHoister {
     return loads;
   }
 
-  // Returns whether what comes after it may not be reached, or may find something else.
+  // Returns whether a load after the instruction might not be reached, or might read another value.
   bool ends_beginning(const Inst& i) const {
     if (i.op == Opcode::kProbe || i.op == Opcode::kFrameState) return false;
     if (i.op == Opcode::kGuard) return constant_of(f_, f_.args(i)[0]).value_or(0) == 0;
@@ -90,7 +92,7 @@ class LoadHoister {
 
   bool inside(Value v) const { return loops_.contains(loop_, f_.value(v).block); }
 
-  // Returns whether what it is computed from needs nothing of the loop.
+  // Returns whether the operands, recursively, can be computed outside of the loop.
   bool can_leave(const Inst& i, unsigned depth) const {
     return std::ranges::all_of(f_.args(i), [&](Value v) {
       if (!inside(v)) return true;
@@ -114,7 +116,7 @@ class LoadHoister {
     for (InstId i : loads) move(i, before);
   }
 
-  // Operands first. It goes to the end of the block.
+  // Moves an instruction to the end of the block, after its operands.
   void move(InstId id, Block before) {
     for (uint32_t n = 0; n < f_.inst(id).args.size; ++n) {
       Value v = f_.args(f_.inst(id))[n];
@@ -127,7 +129,7 @@ class LoadHoister {
     insts.insert(insts.end() - 1, id);
   }
 
-  // Returns the block that does nothing after but to enter the loop, or makes one.
+  // Returns a block from which control goes only to the loop; makes it if there is none.
   Block block_before() {
     std::vector<Predecessor> in;
     for (const Predecessor& p : control_.preds[header().index()]) {
@@ -144,9 +146,9 @@ class LoadHoister {
 
   Function& f_;
   const bool counting_;
-  ControlFlow control_;  // as it was before blocks were made
+  ControlFlow control_;  // as of before blocks were added
   LoopNest loops_;
-  uint32_t loop_ = 0;  // the one that is looked at
+  uint32_t loop_ = 0;  // the loop being examined
 };
 
 }  // namespace

@@ -1,24 +1,24 @@
-// Loop-idiom recognition. A loop of one block that stores the same value to one element after the other,
-// or copies elements one by one, and computes nothing else but variables that grow by constants
-// (analysis/induction.h), leaves all rounds but the last to one operation:
+// Loop-idiom recognition. Applies to a loop of one block that stores the same value to one element
+// after another, or copies elements one by one, and otherwise only computes variables that grow by
+// constants (analysis/induction.h). One operation replaces all iterations but the last:
 //
-//                                      enter(p0, n0):  m = rounds that are sure to go round again
+//                                      enter(p0, n0):  m = iterations followed by another for certain
 //     loop(p, n):                                      branch m is large, bulk, loop(p0, n0)
 //       store8 v, p                ->  bulk:           fill v, p0, m by 1
 //       p' = add p, 1                                  jump loop(p0 + m, n0 - m)
 //       n' = sub n, 1                  loop(p, n):     as it was
 //       branch n', loop(p', n'), out
 //
-// The loop keeps all its ways out, and everything that it computes for the code after them. A count that
-// is too small is correct as well, so m need not be exact:
+// The loop keeps all its exits, and everything that it computes for the code after it. A smaller m
+// is correct as well, so m need not be exact:
 //
-//     while x != n, x < n    m = (n - x) / step          0 where x begins beyond n
+//     while x != n, x < n    m = (n - x) / step          0 if x starts beyond n
 //     while x != n, x > n    m = (x - n) / -step
 //
-// The operation stores element after element as the loop does, overlapping or not, and stops where the
-// loop would fault. The one difference, an i32 index that wraps around on the way, is checked before.
-// A copy to less than kLeastDistance after its source is correct but slow, so the loop does it. The same
-// holds for loops that are short: by the counts, if there are any, and when they run.
+// The operation stores element after element as the loop does, overlapping or not, and stops where
+// the loop would fault. The one difference, an i32 index that wraps around on the way, is tested
+// before. A copy to less than kLeastDistance after its source is correct but slow, so it is left to
+// the loop. So are short runs: by the counts, if there are any, and by a test at run time.
 #include <algorithm>
 
 #include "jit/analysis/induction.h"
@@ -52,7 +52,7 @@ class BulkStorer {
   }
 
  private:
-  // Where the round's accesses begin, and how the address grows.
+  // The start of an iteration's accesses: the address is base + index + offset.
   struct Place {
     Value base, index;
     uint64_t offset = 0;
@@ -72,7 +72,7 @@ class BulkStorer {
         f_.block(b).insts, [&](InstId i) { return info(f_.inst(i).op).shape == Shape::kStore; });
   }
 
-  // ---- What the loop does -----------------------------------------------------------------------
+  // ---- Recognition ------------------------------------------------------------------------------
 
   bool find(Block b) {
     loop_ = b;
@@ -86,7 +86,7 @@ class BulkStorer {
     return find_accesses() && find_run(grows) && find_count(grows);
   }
 
-  // Loads and stores in order; nothing else may happen.
+  // Finds the loads and stores, in order. Nothing else may have effects.
   bool find_accesses() {
     loads_.clear();
     stores_.clear();
@@ -102,7 +102,7 @@ class BulkStorer {
                  (counting_ || !is_block_probe(i))) {
         return false;
       }
-      // A copy loads what it stores next, and an element is loaded whole.
+      // A copy stores each element right after loading it, and loads it whole.
       bool pairs = loads_.empty() || loads_.size() - stores_.size() <= 1;
       if (!pairs) return false;
     }
@@ -115,7 +115,7 @@ class BulkStorer {
       if (f_.args(s)[0] != l.result || ((l.flags ^ s.flags) & kMemTraps) != 0) return false;
       if (access_size(l.op, l.type) != access_size(s.op, s.type)) return false;
     }
-    // Nothing else looks at what is loaded, in the loop.
+    // Nothing else in the loop may use the loaded values.
     for (InstId id : f_.block(loop_).insts) {
       if (info(f_.inst(id).op).shape == Shape::kStore) continue;
       for (Value v : f_.args(f_.inst(id))) {
@@ -131,7 +131,8 @@ class BulkStorer {
     return {args[0], args.size() > 1 ? args[1] : Value::none(), i.imm};
   }
 
-  // Returns whether the accesses of a round, and of one round after the other, are one run of elements.
+  // Returns whether the accesses of an iteration, and those of successive iterations, form one run
+  // of elements.
   bool is_run(const Induction& grows, const std::vector<InstId>& accesses) const {
     const Inst& first = f_.inst(accesses[0]);
     Place at = place(f_, first);
@@ -152,7 +153,7 @@ class BulkStorer {
     width_ = access_size(first.op, first.type);
     if (!is_run(grows, stores_)) return false;
     if (!loads_.empty()) return is_run(grows, loads_);
-    // Of one value: defined outside, or the same constant.
+    // All stores must have the same value: defined outside, or the same constant.
     for (InstId id : stores_) {
       Value v = f_.args(f_.inst(id))[0], w = f_.args(first)[0];
       if (v != w && (!constant_of(v) || constant_of(v) != constant_of(w))) return false;
@@ -167,7 +168,7 @@ class BulkStorer {
     return constant ? std::optional(f_.inst(i).imm) : std::nullopt;
   }
 
-  // ---- How often it goes round ------------------------------------------------------------------
+  // ---- The number of iterations -----------------------------------------------------------------
 
   static Opcode negated(Opcode op) {
     using enum Opcode;
@@ -186,7 +187,7 @@ class BulkStorer {
     }
   }
 
-  // Takes `limit_` for 0 where there is none.
+  // Finds the test of the loop. Without a `limit_`, the limit is 0.
   bool find_count(const Induction& grows) {
     Value c = f_.args(f_.terminator(loop_))[0];
     InstId id = f_.value(c).inst;
@@ -215,7 +216,8 @@ class BulkStorer {
     return is_step(*step);
   }
 
-  // Returns whether the test ends a walk in the direction of the step, which must be a power of two.
+  // Returns whether the test ends a sequence in the direction of the step, which must be a power of
+  // two.
   bool is_step(uint64_t step) {
     using enum Opcode;
     Type t = f_.type_of(varies_);
@@ -323,7 +325,7 @@ class BulkStorer {
     return e.emit(Opcode::kAdd, Type::kI64, {at, e.constant(Type::kI64, p.offset)});
   }
 
-  // Returns how many rounds are sure to be followed by another.
+  // Returns the number of iterations that are certainly followed by another.
   Value rounds(LoopPreheader& e) const {
     Type t = f_.type_of(varies_);
     Value x = e.first(varies_);
@@ -351,7 +353,7 @@ class BulkStorer {
     f_.append(bulk, i, Type::kNone);
   }
 
-  // Returns a parameter of the loop, `many` rounds later.
+  // Returns the value of a loop parameter after `many` iterations.
   Value advanced(LoopPreheader& e, Value p, uint64_t step, Value many) const {
     Type t = f_.type_of(p);
     if (step == 0) return e.first(p);
@@ -365,14 +367,14 @@ class BulkStorer {
   const BlockCounts& counts_;
   const bool counting_;
   Predecessors preds_;
-  // The loop that is looked at.
+  // The loop being examined.
   Block loop_;
   Edge back_;
-  bool turns_when_ = true;  // the condition is
+  bool turns_when_ = true;  // the loop continues if its condition has this value
   std::vector<InstId> loads_, stores_;
   uint64_t width_ = 0;  // of an element
   Opcode test_ = Opcode::kNe;
-  Value varies_, limit_;  // it goes on while varies_ `test_` limit_; none: 0
+  Value varies_, limit_;  // the loop continues while varies_ `test_` limit_; none: 0
   bool down_ = false;
   uint64_t shift_ = 0;
 };

@@ -1,11 +1,12 @@
 // LoopPreheader: a new block before a loop of one block, for code that runs once before the loop.
 //
-//     ways in -> entry(p0) -> loop(p) -> ways out
-//                              ^----'
+//     incoming edges -> entry(p0) -> loop(p) -> exits
+//                                     ^----'
 //
-// The block takes over the ways in, and has as many parameters as the loop. The caller ends the block.
+// The block takes over the incoming edges, and has as many parameters as the loop. The caller ends
+// the block.
 //
-//   Thread: none of its own. Cost: proportional to the ways in.
+//   Thread: none of its own. Cost: proportional to the number of incoming edges.
 #pragma once
 
 #include <initializer_list>
@@ -18,22 +19,22 @@ namespace uptier::jit {
 
 class LoopPreheader {
  public:
-  // `preds`: of the loop.
+  // `preds`: the predecessors of the loop.
   LoopPreheader(Function& f, Block loop, std::span<const Predecessor> preds);
 
   Block block() const { return entry_; }
 
-  // Returns what a value of the loop is in the first round, made in the block where it has to be:
-  // of parameters, constants and pure operations only.
+  // Returns a value of the loop as it is in the first iteration, and computes it in this block if
+  // necessary. Only for parameters, constants and pure operations.
   Value first(Value v);
 
-  // Adds at the end of the block, or of another after append_to().
+  // Adds an instruction at the end of this block, or of the one given to append_to().
   Value emit(Opcode op, Type t, std::initializer_list<Value> args);
   Value constant(Type t, uint64_t bits);
   void end(Inst terminator, std::initializer_list<Edge> edges);
   void append_to(Block b) { at_ = b; }
 
-  // Makes a block between this one and the loop in the layout.
+  // Adds a block between this one and the loop in the layout.
   Block add_block();
 
  private:

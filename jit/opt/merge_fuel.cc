@@ -1,12 +1,13 @@
-// Fuel is below 0 after several counts if it is after the first of them. So where nothing that anyone
-// could see lies between two, the earlier one need not ask, and what it has stored is stored over:
+// If fuel falls below 0 after one of several counts, it is below 0 after the last one too. So if
+// nothing observable lies between two counts, the earlier one need not test, and its store is
+// overwritten:
 //
 //   v = load fuel                              v = load fuel
 //   w = sub v, 1; store w; trap_if w < 0   ->
 //   x = sub w, 1; store x; trap_if x < 0       x = add v, -2; store x; trap_if x < 0
 //
-// The trap is then that of the last count. Where it was the first that used up the fuel, the word is
-// below -1; who reads it takes all that is below 0 for nothing left.
+// The last count then traps. If the first one would have trapped, the word is now below -1; its
+// readers treat every negative value as used up.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -27,12 +28,12 @@ class FuelMerger {
   }
 
  private:
-  // A value that is another one and a constant.
+  // A value as the sum of another one and a constant.
   struct Sum {
     Value of;
     int64_t more = 0;
   };
-  // One store and the question behind it.
+  // A store of the fuel and the trap that tests the stored value.
   struct Count {
     InstId store, trap;
     Value left;
@@ -61,7 +62,7 @@ class FuelMerger {
     }
   }
 
-  // Whether anyone could tell if the instruction was executed before or behind a count.
+  // Returns whether it is observable if the instruction runs before or after a count.
   bool shows(const Inst& i) const {
     uint8_t effects = info(i.op).effects;
     if (info(i.op).shape == Shape::kLoad) return (i.flags & kMemTraps) != 0 || is_fuel(i);
@@ -108,7 +109,7 @@ class FuelMerger {
     return first.of == second.of && second.more < first.more && first.more < 0;
   }
 
-  // Makes a sum of sums one of what they begin with.
+  // Replaces a chain of sums by a single sum with the first operand.
   void shorten(Block b, InstId id) {
     Sum s = sum_of(f_.inst(id).result);
     auto& insts = f_.block(b).insts;

@@ -30,8 +30,8 @@ bool is_check(Opcode op) {
   }
 }
 
-// Returns whether the instruction makes a mask of a sign: the beginning of a signed division by a power of
-// two, which is one operation where the sign is known.
+// Returns whether the instruction spreads a sign over all bits. That begins a signed division by a
+// power of two, which takes only one operation if the sign is known.
 bool spreads_sign(const Function& f, const Inst& i) {
   if (i.op != Opcode::kShrS) return false;
   InstId by = f.value(f.args(i)[1]).inst;
@@ -39,9 +39,9 @@ bool spreads_sign(const Function& f, const Inst& i) {
   return by.valid() && f.inst(by).op == Opcode::kConst && (f.inst(by).imm & most) == most;
 }
 
-// Intervals take a fifth of an optimizing compilation, and pay where there are checks or signs to
-// decide: in code that a compiler has made, such as WebAssembly's, most of what they could decide
-// is decided.
+// Computing intervals takes a fifth of an optimizing compilation. It pays if they can decide checks
+// or signs. In code that a compiler has produced, such as WebAssembly's, most of these are decided
+// already.
 void settle_checked_ranges(Function& f) {
   auto wants = [&](InstId i) { return is_check(f.inst(i).op) || spreads_sign(f, f.inst(i)); };
   auto any = [&](Block b) { return std::ranges::any_of(f.block(b).insts, wants); };
@@ -49,7 +49,7 @@ void settle_checked_ranges(Function& f) {
   if (value_range_propagation(f)) simplify_arithmetic(f);
 }
 
-// The order of what is done is that of these tables, with what needs counts between them.
+// The tables give the order of the passes; passes that need counts run between them.
 constexpr Pass kConstants[] = {
     {"remove_redundant_phis", remove_redundant_phis},
     {"sccp", sccp},
@@ -76,7 +76,7 @@ constexpr Pass kConditions[] = {
     {"conditional_elimination", conditional_elimination},
 };
 
-// Of what has become groups of rounds.
+// Runs after unrolling into groups of iterations.
 constexpr Pass kGroups[] = {
     {"sccp", sccp},
     {"simplify_arithmetic", simplify_arithmetic},
@@ -94,7 +94,7 @@ constexpr Pass kLate[] = {
     {"constant_hoisting", constant_hoisting},
 };
 
-// Runs passes one after the other until the limit is met; from then on it runs nothing.
+// Runs passes one after another until the limit is reached; then it runs no more.
 class Passes {
  public:
   Passes(Function& f, PassObserver* observer, CompileLimit* limit)

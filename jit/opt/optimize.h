@@ -17,15 +17,16 @@ namespace uptier::jit {
 struct Optimized {
   LoopNest loops;
   Frequencies frequencies;
-  TallyTable tallies;     // empty unless there was a source
-  bool given_up = false;  // the limit ended it: the rest is nothing
-  BlockCounts counts;  // that it was optimized for, of inlined bodies too; empty without a profile
+  TallyTable tallies;     // empty unless a source of words was given
+  bool given_up = false;  // the limit ended it: the other fields are not valid
+  // The counts it was optimized for, inlined bodies included; empty without a profile.
+  BlockCounts counts;
 };
 
 // Optimizes `f` and lays out its blocks. `observer` may be null. In an instrumented copy all blocks
-// that run keep their probes, and `observed` says which indirect calls are counted by target and
-// which other probes look at their values; null: none. It is null in plain code.
-// `limit` may be null.
+// that run keep their probes, and `observed` selects the indirect calls whose targets are counted
+// and the other probes whose values are recorded; null: none. It is null in plain code. `limit` may
+// be null.
 Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer = nullptr,
                    Copy copy = Copy::kPlain, const ProbePlan* observed = nullptr,
                    CompileLimit* limit = nullptr, TallyRequest tallies = {});

@@ -26,8 +26,8 @@ bool is_constant(const Function& f, Value v) {
   return def.valid() && f.inst(def).op == Opcode::kConst;
 }
 
-// A load of a place that never changes can be made again where its base lives: the passes then know
-// it for what it is. Returns the base, or none where the value has to be taken from its slot.
+// An invariant load is repeated if its base is live, so that the passes recognize it. Returns the
+// base, or none if the value has to be taken from its slot.
 Value invariant_base(const Function& f, Value v, std::span<const Value> lives) {
   InstId def = f.value(v).inst;
   if (!def.valid()) return Value::none();
@@ -52,7 +52,7 @@ void enter(Function& f, Block entry, Block first, std::span<const Value> args,
   repair_ssa(f, again);
 }
 
-// Makes the values at a loop's header again, from the host's arguments and slots.
+// Recreates the values that are live at a loop's header from the host's arguments and slots.
 class HostFrame {
  public:
   HostFrame(const Function& original, Function& f, Block entry, const Inst& header)
@@ -61,7 +61,7 @@ class HostFrame {
     frame_ = f.add_block_param(entry, Type::kRef);
   }
 
-  // Returns none for a value that the host's frame does not have.
+  // Returns none for a value that the host's frame does not hold.
   Value take(Value v) {
     if (is_constant(original_, v)) {
       return f_.inst(f_.append(entry_, original_.inst(original_.value(v).inst), f_.type_of(v)))

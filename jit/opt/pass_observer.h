@@ -1,4 +1,4 @@
-// PassObserver: is called after every pass of one compilation, in order. For dumps and tests.
+// PassObserver: called after every pass of one compilation, in order. For dumps and tests.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace uptier::jit {
 class PassObserver {
  public:
   virtual ~PassObserver() = default;
-  // `f` is what the pass left; it is not to be kept. Thread: the one that compiles.
+  // `f` is the result of the pass; keep no reference to it. Thread: the compiling one.
   virtual void after(std::string_view pass, const Function& f) = 0;
 };
 

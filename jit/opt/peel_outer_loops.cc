@@ -17,7 +17,7 @@ class Peeler {
       : f_(f), forest_(forest), counts_(counts), again_(again) {}
 
   Block run(LoopId entered) {
-    // From the innermost outwards: what is left out for its size is outermost.
+    // From the innermost loop outwards, so that a size limit excludes the outermost ones.
     size_t grown = 0;
     for (LoopId l = forest_.loop(entered).parent; l.valid(); l = forest_.loop(l).parent) {
       grown += size_of(forest_.loop(l));
@@ -30,7 +30,7 @@ class Peeler {
   }
 
  private:
-  // What is left of one round of a loop: copies of its blocks but the header.
+  // The rest of one iteration of a loop: copies of its blocks except the header.
   struct Round {
     const Loop* loop;
     std::unordered_map<uint32_t, Block> copies;  // by Block::index()
@@ -55,7 +55,8 @@ class Peeler {
     }
   }
 
-  // Where an edge to `b` leads from round n: the next header is that of the round after.
+  // Returns the target of an edge to `b` from iteration n. An edge to a loop's header leads to its
+  // copy in the next loop outwards, or to the header itself.
   Block goes_to(size_t n, Block b) const {
     for (; n < rounds_.size(); ++n) {
       auto at = rounds_[n].copies.find(b.index());
@@ -73,7 +74,8 @@ class Peeler {
     }
   }
 
-  // One round of all that the loop runs, in parts of kWholeShare; 0: nothing is known.
+  // Returns the share of one iteration among all that the loop runs, in parts of kWholeShare; 0:
+  // unknown.
   uint32_t share_of(const Loop& l) const {
     for (InstId i : f_.block(l.header).insts) {
       const Inst& probe = f_.inst(i);
@@ -85,7 +87,7 @@ class Peeler {
   }
 
   void copy(size_t n, Block from, Block to, uint32_t share) {
-    std::unordered_map<uint32_t, Value> here;  // by Value::index(): what the copy has defined
+    std::unordered_map<uint32_t, Value> here;  // by Value::index(): the copied definition
     for (uint32_t k = 0; k < f_.block(from).params.size; ++k) {
       here.emplace(f_.params(from)[k].index(), f_.params(to)[k]);
     }
@@ -100,7 +102,7 @@ class Peeler {
     const std::vector<InstId> insts = f_.block(from).insts;
     for (InstId id : insts) {
       Inst i = f_.inst(id);
-      if (i.op == Opcode::kLoopHeader) continue;  // nobody enters a copy
+      if (i.op == Opcode::kLoopHeader) continue;  // copies are never entered
       if (is_block_probe(i) && share != 0) {
         i.flags |= kProbeResumes;
         i.imm = (i.imm & UINT32_MAX) | uint64_t{share} << 32;

@@ -1,7 +1,7 @@
 // PlaceTable: a hash table from (value, block) to a value.
 //
-// It uses open addressing in one array, at most half full, and never removes an entry. So it allocates no
-// memory per entry, which takes most of the time of a hash table of nodes.
+// It uses open addressing in one array, at most half full, and never removes an entry. So it does
+// not allocate memory per entry, where node-based hash tables spend most of their time.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace uptier::jit {
 
 class PlaceTable {
  public:
-  // Returns what was set, or null; valid up to the next set().
+  // Returns the value that was set, or null; valid until the next set().
   const Value* find(Value v, Block b) const {
     if (cells_.empty()) return nullptr;
     const Cell& c = cells_[place(key(v, b))];
@@ -33,7 +33,7 @@ class PlaceTable {
     uint64_t key = kFree;
     Value value;
   };
-  static constexpr uint64_t kFree = UINT64_MAX;  // no value and no block have the last number
+  static constexpr uint64_t kFree = UINT64_MAX;  // no value or block has this number
   static constexpr unsigned kFirstBits = 6;
 
   static uint64_t key(Value v, Block b) { return uint64_t{v.index()} << 32 | b.index(); }

@@ -21,7 +21,7 @@ void place_target_probes(Function& f, const ProbePlan& plan) {
       Inst probe{.op = Opcode::kProbe, .flags = kProbeOwn, .aux = call.site, .loc = call.loc};
       probe.imm = static_cast<uint64_t>(ProbeKind::kCallTarget);
       probe.args = f.make_list({{f.args(call)[0]}});
-      // Call states stand right in front of their calls.
+      // Call states are directly in front of their calls.
       size_t at = n;
       while (at > 0 && is_call_state(f.inst(insts[at - 1]))) --at;
       InstId made = f.add_inst(probe, Type::kNone);

@@ -1,8 +1,9 @@
-// place_target_probes: lets an instrumented copy of optimized code count the targets of indirect calls.
+// place_target_probes: makes an instrumented copy of optimized code count the targets of indirect
+// calls.
 //
-// A probe stands before each indirect call whose targets the plan counts: in the method's own body and,
-// by a plan of its own, in each inlined body. It stays when the call is devirtualized and a body takes its
-// place: a guess counts as its target.
+// Adds a probe before each indirect call whose targets the plan counts: in the method's own body
+// and, by separate plans, in each inlined body. The probe stays when the call is devirtualized and
+// a body replaces it, so executions of the guessed target count as well.
 #pragma once
 
 #include "jit/ir/function.h"

@@ -1,6 +1,6 @@
-// A parameter is redundant when all its arguments, other than itself, are one value. Removing one may
-// make another redundant, so the pass runs until nothing changes. A round costs the number of arguments,
-// and there are usually two rounds.
+// A parameter is redundant if all its arguments, other than itself, are the same value. Removing
+// one may make another redundant, so the pass repeats until nothing changes. Each repetition costs
+// the number of arguments, and there are usually two.
 #include "jit/opt/passes.h"
 #include "jit/opt/rewriter.h"
 

@@ -46,8 +46,8 @@ class SsaRepairer {
     }
   }
 
-  // The list may move in the pool while values are read, so it is indexed afresh each time.
-  // Arguments that a read appended are new values already.
+  // The list may move in the pool while values are read, so each access computes the index again.
+  // Arguments that a read appended are already new values.
   void rewrite_list(const ValueList& l, Block b) {
     for (uint32_t k = 0; k < l.size; ++k) {
       Value v = f_.pool[l.at + k];
@@ -59,8 +59,8 @@ class SsaRepairer {
     }
   }
 
-  // Returns the definition in the block that holds at its end, or none. A further definition may be
-  // a value that has several, too: then it is what comes to the block.
+  // Returns the definition that holds at the end of the block, or none. The redefinition may itself
+  // be a value with several definitions: then it is the one that reaches the block.
   Value defined_in(Value v, Block b) {
     const Value* further = again_.find(v, b);
     bool own = is_alive(v) && f_.value(v).block == b;
@@ -75,9 +75,10 @@ class SsaRepairer {
     return here.valid() ? here : read_at_start(v, b);
   }
 
-  // Walks up while there is one way; a join becomes a parameter whose arguments wait in pending_.
+  // Walks up while there is only one predecessor. At a join it makes a parameter, whose arguments
+  // wait in pending_.
   Value read_at_start(Value v, Block b) {
-    const size_t first = walked_.size();  // defined_in may come here again
+    const size_t first = walked_.size();  // defined_in may call this function again
     Value found;
     while (!found.valid()) {
       if (const Value* known = known_.find(v, b)) {
@@ -115,7 +116,7 @@ class SsaRepairer {
     waiting_.clear();
   }
 
-  // What an edge is to pass to a parameter.
+  // An argument that an edge has to pass to a parameter.
   struct Passed {
     uint32_t edge, index;
     Value value;
@@ -124,11 +125,11 @@ class SsaRepairer {
   Function& f_;
   Predecessors preds_;
   std::vector<bool> redefined_;  // by Value::index()
-  PlaceTable again_;             // the further definition in a block
+  PlaceTable again_;             // by (value, block): the redefinition there
   std::vector<bool> alive_;
-  std::vector<Value> here_;    // values whose own definition in the block has been passed
-  PlaceTable known_;           // what a value is at a block's start
-  std::vector<Block> walked_;  // by the reads that are under way
+  std::vector<Value> here_;    // values whose own definition in the current block has been passed
+  PlaceTable known_;           // by (value, block): the value at the block's start
+  std::vector<Block> walked_;  // blocks that the reads in progress walked through
   std::vector<std::pair<Value, Block>> pending_;
   std::vector<Passed> waiting_;
 };

@@ -1,5 +1,5 @@
-// A number that is loaded or stored as bits of another type goes directly to or from a register of its
-// own type:
+// A number that is loaded or stored as bits of another type is moved directly from or to a register
+// of its own type:
 //
 //   v = load.i64 p                       x = load.f64 p
 //   guard (lt_u v, tag)             ->   v = bitcast.i64 x
@@ -8,10 +8,10 @@
 //
 //   store.i64 (bitcast.i64 x), p    ->   store.f64 x, p
 //
-// A move between general and float registers takes about as long as a float addition. Where words are
-// NaN-boxed, each number that goes through memory would wait for two such moves. The check of the tag
-// runs in parallel, and its branch is predicted. A load is changed where its block also computes with
-// the number.
+// A move between general and float registers takes about as long as a float addition. With
+// NaN-boxed words, each number that goes through memory would wait for two such moves. The check of
+// the tag runs in parallel, and its branch is predicted. A load is changed if its block also
+// computes with the number.
 #include "jit/opt/passes.h"
 #include "jit/opt/rewriter.h"
 
@@ -30,7 +30,7 @@ class Retyper {
   }
 
  private:
-  // Finds the loads that are turned.
+  // Finds the loads to be retyped.
   bool is_worth_it() {
     bool any = false;
     for (Block b : f_.layout) {
@@ -48,13 +48,13 @@ class Retyper {
     return any;
   }
 
-  // Returns whether it is the bits of a float.
+  // Returns whether the value is a float moved to an integer register.
   bool is_moved(Value v) const {
     const Inst* i = r_.def(v, Opcode::kBitcast);
     return i != nullptr && !is_float(i->type) && is_float(f_.type_of(f_.args(*i)[0]));
   }
 
-  // Returns whether the instruction stays.
+  // Returns whether to keep the instruction: always.
   bool visit(InstId id) {
     const Inst& i = f_.inst(id);
     if (i.op == Opcode::kStore && is_moved(f_.args(i)[0])) store(id);
@@ -71,7 +71,7 @@ class Retyper {
     f_.inst(id).type = f_.type_of(x);
   }
 
-  // The instruction becomes the move back, after a load that is emitted before it.
+  // Emits a retyped load, and turns the instruction into the move back.
   void load(InstId id) {
     Inst loaded = f_.inst(id);
     Value bits = loaded.result;
@@ -91,7 +91,7 @@ class Retyper {
 
   Function& f_;
   Rewriter r_;
-  std::vector<Type> number_;  // by Value::index(): as what a load is turned; kNone: it is not
+  std::vector<Type> number_;  // by Value::index(): the new type of a load; kNone: unchanged
 };
 
 }  // namespace

@@ -8,7 +8,7 @@ Value Rewriter::resolve(Value v) {
   if (v.index() >= alias_.size()) return v;
   Value root = v;
   while (root.index() < alias_.size() && alias_[root.index()].valid()) root = alias_[root.index()];
-  while (v != root) {  // shorten the path
+  while (v != root) {  // compress the path
     Value next = alias_[v.index()];
     alias_[v.index()] = root;
     v = next;
@@ -41,7 +41,7 @@ void Rewriter::become_constant(InstId i, uint64_t bits) {
 
 void Rewriter::become(InstId i, Opcode op, std::initializer_list<Value> args) {
   ValueList& list = f_.inst(i).args;
-  if (f_.inst(i).op == Opcode::kSelect) f_.inst(i).imm = 0;  // what was seen of it
+  if (f_.inst(i).op == Opcode::kSelect) f_.inst(i).imm = 0;  // its profile
   f_.inst(i).op = op;
   if (list.capacity < args.size()) {
     list = f_.make_list({args.begin(), args.size()});

@@ -23,7 +23,7 @@ class Rewriter {
   void run(const std::vector<Block>& order, Visit visit) {
     for (Block b : order) {
       block_ = b;
-      // Copied, not moved: the block's own room serves again.
+      // Copied instead of moved, so that the block's memory is used again.
       old_.assign(f_.block(b).insts.begin(), f_.block(b).insts.end());
       out_.clear();
       for (InstId i : old_) {
@@ -35,7 +35,7 @@ class Rewriter {
     if (replaces_) finish();
   }
 
-  // Says that `v` is `same` from now on.
+  // Replaces `v` by `same` from here on.
   void replace(Value v, Value same) {
     replaces_ = true;
     if (alias_.size() <= v.index()) alias_.resize(f_.values.size());
@@ -43,7 +43,7 @@ class Rewriter {
   }
   Value resolve(Value v);
 
-  // Adds an instruction before the one that is looked at. Invalidates references to instructions.
+  // Adds an instruction before the visited one. Invalidates references to instructions.
   Value emit(Inst i, std::initializer_list<Value> args, Type result);
   Value emit(Opcode op, Type t, std::initializer_list<Value> args) {
     return emit({.op = op, .type = t}, args, t);
@@ -51,9 +51,9 @@ class Rewriter {
   Value constant(Type t, uint64_t bits) {
     return emit({.op = Opcode::kConst, .type = t, .imm = bits}, {}, t);
   }
-  // Makes the instruction a constant in place.
+  // Turns the instruction into a constant.
   void become_constant(InstId i, uint64_t bits);
-  // Makes the instruction another operation on the same result, in place.
+  // Turns the instruction into another operation with the same result.
   void become(InstId i, Opcode op, std::initializer_list<Value> args);
 
   // Returns the defining instruction, or null for a block parameter.
@@ -61,7 +61,7 @@ class Rewriter {
     InstId i = f_.value(v).inst;
     return i.valid() ? &f_.inst(i) : nullptr;
   }
-  // Returns the defining instruction when it is `op`, else null.
+  // Returns the defining instruction if it is `op`, else null.
   const Inst* def(Value v, Opcode op) const {
     const Inst* i = def(v);
     return i && i->op == op ? i : nullptr;
@@ -79,9 +79,9 @@ class Rewriter {
 
   Function& f_;
   Block block_;
-  std::vector<InstId> old_, out_;  // of the block that is looked at
-  bool replaces_ = false;          // whether any value is another one; many passes find none
-  std::vector<Value> alias_;       // by Value::index(), as far as one was replaced
+  std::vector<InstId> old_, out_;  // of the current block
+  bool replaces_ = false;          // whether any value was replaced; many passes find none
+  std::vector<Value> alias_;       // by Value::index(), up to the last one replaced
 };
 
 }  // namespace uptier::jit

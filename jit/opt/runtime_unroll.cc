@@ -1,5 +1,5 @@
-// Runtime unrolling. A small innermost loop that goes round often by the profile becomes groups of rounds
-// with one test each (group_test.h), and the original loop for the rest:
+// Runtime unrolling. A small innermost loop that iterates often by the profile becomes groups of
+// iterations with one test each (group_test.h), and the original loop for the rest:
 //
 //                                        ask:          limit = n - 3; branch i < limit, r1(i), loop(i)
 //     loop(i):                           r1(i):        round 1; jump r2
@@ -8,14 +8,15 @@
 //       branch i' < n, loop(i'), out     rest:         branch i' < n, loop(i'), out
 //                                        loop(i):      as it was
 //
-// Each copy keeps its ways out of the middle of a round. Guards and traps that the group's test answers
-// are in the original loop only, where they fail if one has to.
+// Each copy keeps its exits from the middle of an iteration. Guards and traps that the group's test
+// covers remain only in the original loop, where they fail if necessary.
 //
-//   rounds     at least kLeastUnrolledRounds on average, in a loop that was seen often and is not rare
+//   rounds     iterations: at least kLeastUnrolledRounds on average, in a loop that was observed often
+//              and is not rare
 //   size       its instructions, without constants, probes and jumps: copies * size <= kMostRuntimeWhole
 //
-// Copies keep the probes of their blocks, so counts still add up. An extension of the variable becomes a
-// sum with the extension of the group's first one, so that addresses can take it in.
+// Copies keep the probes of their blocks, so counts still add up. An extension of the variable
+// becomes the sum of the group's first extension and a constant, so that addresses can fold it.
 #include <algorithm>
 
 #include "jit/opt/copy_loop.h"
@@ -54,7 +55,7 @@ class LongUnroller {
   }
 
  private:
-  // The blocks of each innermost loop, its header first.
+  // Collects the blocks of each innermost loop, its header first.
   void collect() {
     members_.resize(loops_.loops.size());
     for (Block b : control_.order()) {
@@ -107,7 +108,7 @@ class LongUnroller {
     end_group(copies.rounds.back()[latch], back, groups.to, counted.index, test);
   }
 
-  // In a copy of the loop's blocks.
+  // Drops the guards and traps that the group's test covers from a copy of the loop's blocks.
   void drop_answered(const std::vector<Block>& loop, const std::vector<Block>& copy,
                      const std::vector<InstId>& answered) {
     for (size_t n = 0; n < loop.size(); ++n) {
@@ -121,7 +122,8 @@ class LongUnroller {
     }
   }
 
-  // The variable of a group's first round, extended, and what it has grown by in the later ones.
+  // Extends the variable in the group's first iteration. In later iterations a constant is added to
+  // that.
   void extend_sums(const LoopCopies& copies, const CountedLoop& counted) {
     Block first = copies.rounds[0][0];
     Value variable = f_.params(first)[counted.index];
@@ -141,7 +143,7 @@ class LongUnroller {
     }
   }
 
-  // What extends `variable` in a block becomes base + distance.
+  // Replaces extensions of `variable` in a block by base + distance.
   void extend_in(Block b, Value variable, Value base, uint64_t distance) {
     std::vector<InstId> old = std::move(f_.block(b).insts);
     f_.block(b).insts.clear();
@@ -177,7 +179,7 @@ class LongUnroller {
     return (extends || is_access(i)) && f_.args(i).back() == variable;
   }
 
-  // A round that another is sure to follow in the group.
+  // Ends an iteration that is always followed by another in the group.
   void go_on(Block latch, uint32_t back) {
     Inst& t = f_.terminator(latch);
     t.op = Opcode::kJump;
@@ -186,7 +188,7 @@ class LongUnroller {
     t.edge_count = 1;
   }
 
-  // The last round asks for the next group, then what the loop asks.
+  // Ends the last iteration of a group: tests for the next group, then makes the test of the loop.
   void end_group(Block latch, uint32_t back, Block first, uint32_t variable,
                  const GroupTest& test) {
     Block rest = f_.add_block();
@@ -207,7 +209,7 @@ class LongUnroller {
     f_.append(latch, branch, Type::kNone);
   }
 
-  // Ends `rest` as `from` was ended, with the comparison beside the branch if it is one.
+  // Ends `rest` the way `from` was ended, and copies the comparison to the branch if there is one.
   void ask_in(Block rest, Block from, Inst branch) {
     Value c = f_.args(branch)[0];
     InstId condition = f_.value(c).inst;
@@ -228,8 +230,8 @@ class LongUnroller {
   ControlFlow control_;
   LoopNest loops_;
   Frequencies frequencies_;
-  float top_ = 0;                            // of all blocks
-  std::vector<std::vector<Block>> members_;  // by loop; none where there is a loop inside
+  float top_ = 0;                            // the highest frequency of a block
+  std::vector<std::vector<Block>> members_;  // by loop; empty if there is an inner loop
   std::vector<Redefinition> redefined_;
 };
 

@@ -1,14 +1,14 @@
-// Sparse conditional constant propagation. A value is unknown, one constant, or varying, and only moves in
-// this order. Blocks and edges count once they are found to be executable. So a parameter is constant if
-// all executable edges pass the same constant, also around a loop.
+// Sparse conditional constant propagation. A value is unknown, one constant, or varying, and only
+// changes in this order. Blocks and edges count only once they are found to be executable. So a
+// parameter is constant if all executable edges pass the same constant, also around a loop.
 //
-// Blocks are visited in reverse postorder, again while an edge that goes back has changed a parameter:
-// once without loops, mostly twice with them. After kMostPasses all parameters are taken to vary.
+// Blocks are visited in reverse postorder, repeatedly while a back edge has changed a parameter:
+// once without loops, mostly twice with them. After kMostPasses all parameters are assumed to vary.
 //
-// Values that are constant become `const`, and so do conditions, so that simplify_cfg drops the code that
-// is never reached. Instructions that would trap stay.
+// Constant values become `const`, and so do conditions, so that simplify_cfg drops unreachable
+// code. Instructions that always trap stay.
 //
-// After: Wegman and Zadeck, "Constant Propagation with Conditional Branches", 1991.
+// Source: Wegman and Zadeck, "Constant Propagation with Conditional Branches", 1991.
 #include <algorithm>
 #include <optional>
 
@@ -74,7 +74,7 @@ class ConstantPropagator {
     }
   }
 
-  // Moves a value down, never up again; returns whether it moved.
+  // Lowers a value in the lattice; returns whether it changed.
   bool lower(Value v, LatticeFact to) {
     LatticeFact& now = facts_[v.index()];
     if (now.kind == LatticeFact::kVarying || to.kind == LatticeFact::kUnknown || now == to)
@@ -121,7 +121,8 @@ class ConstantPropagator {
     }
   }
 
-  // Returns the edge that is taken when it is known; beyond the last one while it may become known.
+  // Returns the number of the edge taken if it is known, `edge_count` if it may still become known,
+  // and nothing if it varies.
   std::optional<uint32_t> way_of(const Inst& t) const {
     if (t.op != Opcode::kBranch && t.op != Opcode::kSwitch) return std::nullopt;
     const LatticeFact& c = facts_[f_.args(t)[0].index()];
@@ -143,7 +144,7 @@ class ConstantPropagator {
 
   // ---- The result -------------------------------------------------------------------------------
 
-  // Returns whether there is anything to rewrite: most functions have been through here before.
+  // Returns whether there is anything to rewrite: usually not, since the pass runs several times.
   bool found_anything() const {
     for (Block b : f_.layout) {
       for (Value p : f_.params(b)) {
@@ -170,7 +171,7 @@ class ConstantPropagator {
     r_.run(order_, [&](InstId i) { return rewrite(i); });
   }
 
-  // What a parameter always is becomes a constant of the entry, which is before every use.
+  // Replaces a constant parameter by a constant in the entry, which dominates every use.
   void name_params(Block b) {
     for (size_t n = 0, count = f_.params(b).size(); n < count; ++n) {
       Value p = f_.params(b)[n];
@@ -186,7 +187,7 @@ class ConstantPropagator {
     }
   }
 
-  // Returns whether the instruction stays.
+  // Returns whether to keep the instruction.
   bool rewrite(InstId id) {
     const Inst& i = f_.inst(id);
     if (i.op == Opcode::kTrapIf) return r_.constant_of(f_.args(i)[0]) != 0u;
@@ -211,7 +212,7 @@ class ConstantPropagator {
   std::vector<bool> reached_;       // by Block::index()
   std::vector<Block> order_;        // reverse postorder
   std::vector<uint32_t> position_;  // by Block::index(): in order_
-  uint32_t here_ = 0;               // in order_: the block that is looked at
+  uint32_t here_ = 0;               // in order_: the current block
   bool again_ = false;
 };
 

@@ -25,7 +25,7 @@ bool is_predictable(const Turns& n) {
   return misses_of(n) * kRoundsWithoutMiss <= n[0] + n[1] + n[2] + n[3];
 }
 
-// How often the condition of a selection is set.
+// Returns the share of executions in which the condition of a selection is set.
 double share_of(const Inst& i) {
   if (!is_measured(i)) return 0.5;
   Turns n = turns_of(i);
@@ -54,7 +54,7 @@ class SelectSplitter {
   }
 
  private:
-  // Returns the block of the rest.
+  // Returns the block of the instructions after it.
   Block split(Block b, size_t position, double yes, bool stores) {
     Value condition = f_.args(f_.inst(f_.block(b).insts[position]))[0];
     std::vector<InstId> group = together(b, position, condition);
@@ -83,7 +83,8 @@ class SelectSplitter {
     return rest;
   }
 
-  // A guard that is not given its frame yet needs the state before it in its block.
+  // Returns whether a split would separate a guard from its frame state: a guard without a deopt
+  // target needs the state before it in its block.
   bool parts_guard(Block b, size_t position) const {
     const auto& insts = f_.block(b).insts;
     for (size_t n = position; n < insts.size(); ++n) {
@@ -98,7 +99,7 @@ class SelectSplitter {
     std::vector<Redefinition> redefined;
     for (const Tail& t : tails_) {
       if (!may_copy_tail(f_, t.rest, kMostCopiedRest)) continue;
-      // The ways say themselves how often they are taken.
+      // The arms have probes with the shares of their executions.
       auto& insts = f_.block(t.rest).insts;
       if (is_block_probe(f_.inst(insts.front()))) insts.erase(insts.begin());
       copy_tail(f_, t.rest, t.yes, redefined);
@@ -110,8 +111,8 @@ class SelectSplitter {
     remove_redundant_phis(f_);
   }
 
-  // The selection at `position` and those after it on the same condition whose operands are known
-  // there.
+  // Returns the selection at `position` and later ones on the same condition whose operands are
+  // available there.
   std::vector<InstId> together(Block b, size_t position, Value condition) const {
     const auto& insts = f_.block(b).insts;
     std::vector<InstId> group;
@@ -134,7 +135,7 @@ class SelectSplitter {
     f_.value(v) = {t, InstId::none(), b, index};
   }
 
-  // A way from `b` to the rest that is taken in `share` of its executions.
+  // Makes a block between `b` and the rest, for `share` of b's executions.
   Block arm(Block b, Block rest, const std::vector<Value>& args, double share) {
     Block way = f_.add_block();
     if (const Inst* probe = last_block_probe(f_, b)) {

@@ -1,27 +1,29 @@
-// select_to_branch: makes a selection a branch where its loop waits for the selection longer.
+// select_to_branch: turns a selection into a branch if its loop waits for the selection longer than
+// for the branch.
 //
 //     b: ... v = select c, x, y; rest          b: ... branch c, t, e
 //                                       ->     t: jump j(x)    e: jump j(y)
 //                                              j(v): rest
 //
-// A selection waits for its condition. A load through the selected address, or the next round, waits with
-// it. Code after a predicted branch does not wait. By the counted turns of the condition (ir/turns.h),
+// A selection waits for its condition. A load through the selected address, or the next iteration,
+// waits with it. Code after a predicted branch does not wait. By the counted outcomes of the
+// condition (ir/turns.h),
 //
 //   n       executions
-//   misses  misses_of(): a condition that rarely changes is predicted, and so is one that always does
+//   misses  misses_of(): low for a condition that rarely changes, and for one that always does
 //
 // a selection becomes a branch if it is
 //
 //   predictable    misses * kRounds <= n
 //   one of two     whatever its misses, and without counts: the rest of the block stores through the
 //                  selected address, and its loop reads one of the two places (analysis/one_of_two.h).
-//                  Both ways then do the rest, each with its own store, if it is at most kMostCopiedRest
-//                  instructions long
+//                  If the rest is at most kMostCopiedRest instructions long, both arms get a copy of it,
+//                  each with its own store
 //
-// Later selections in the block on the same condition, of values known before it, become part of the
-// same branch.
+// Later selections in the block on the same condition, between values known before the branch,
+// become part of it.
 //
-//   Thread: none of its own. Cost: one look at each instruction; near linear where something is split.
+//   Thread: none of its own. Cost: one look at each instruction; near linear if something is split.
 #pragma once
 
 #include "jit/ir/function.h"

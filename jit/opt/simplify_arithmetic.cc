@@ -17,7 +17,7 @@ class Simplifier {
   }
 
  private:
-  // Each step returns the value that the instruction equals, or none; it may change the
+  // Each step returns a value that the instruction equals, or none. It may also change the
   // instruction in place.
   bool visit(InstId id) {
     id_ = id;
@@ -147,7 +147,7 @@ class Simplifier {
     if (op != Opcode::kShrS || !inner || r_.constant_of(f_.args(*inner)[1]) != count) {
       return Value::none();
     }
-    // Sign extension spelled with shifts.
+    // A sign extension written as two shifts.
     Value a = f_.args(*inner)[0];
     if (count == width() - 8) return become(Opcode::kSext8, a);
     if (count == width() - 16) return become(Opcode::kSext16, a);
@@ -166,7 +166,7 @@ class Simplifier {
     return Value::none();
   }
 
-  // Returns whether `v` has no bits outside the mask, as far as its definition tells.
+  // Returns whether the definition of `v` shows that it has no bits outside the mask.
   bool fits(Value v, uint64_t mask) {
     const Inst* i = r_.def(v);
     if (!i) return false;
@@ -213,7 +213,8 @@ class Simplifier {
     return Value::none();
   }
 
-  // Comparisons take their constant on the right; those with zero become eqz where they can.
+  // Puts the constant of a comparison on the right, and turns comparisons with zero into eqz if
+  // possible.
   void compare() {
     const Inst& i = f_.inst(id_);
     if (!is_int(i.type)) return;
@@ -254,7 +255,7 @@ class Simplifier {
   void eqz() {
     const Inst* from = r_.def(arg(0));
     if (!from || type() != Type::kI32) return;
-    if (from->op == Opcode::kEqz) return;  // eqz(eqz x) is read by the instruction selector
+    if (from->op == Opcode::kEqz) return;  // the instruction selector expects eqz(eqz x)
     Opcode op;
     switch (from->op) {
       case Opcode::kEq: op = Opcode::kNe; break;

@@ -11,7 +11,7 @@
 namespace uptier::jit {
 namespace {
 
-// Of all executions: what a guess is taken to hold in, for the order of the blocks.
+// The share of executions in which a guess is assumed to hold; it affects the block order only.
 constexpr uint32_t kShareOfShort = kWholeShare / 64 * 63;
 
 class LengthGuesser {
@@ -40,7 +40,7 @@ class LengthGuesser {
   }
 
  private:
-  // Returns the short length that a call is taken to have; 0 for all else.
+  // Returns the short length that the call is assumed to have; 0 for all other instructions.
   uint32_t guess(InstId id) const {
     const Inst& i = f_.inst(id);
     if (!is_bulk_call(i) || short_length(f_, i) != 0) return 0;
@@ -48,7 +48,7 @@ class LengthGuesser {
     return at != lengths_.end() && is_short(i, at->second) ? static_cast<uint32_t>(at->second) : 0;
   }
 
-  // Returns the block of what came after the call.
+  // Returns the block of the code after the call.
   Block ask(Block b, size_t position, uint32_t length) {
     InstId id = f_.block(b).insts[position];
     Block rest = split_block(f_, b, position + 1);
@@ -67,7 +67,7 @@ class LengthGuesser {
     return rest;
   }
 
-  // The call, with a length, and on to the rest.
+  // Emits the call with this length, and a jump to the rest.
   void call(Block b, Block rest, Value length) {
     auto list = f_.args(call_);
     std::vector<Value> args(list.begin(), list.end());
@@ -78,7 +78,7 @@ class LengthGuesser {
     go(b, {.op = Opcode::kJump}, {}, {{rest, f_.make_list({{result}})}});
   }
 
-  // A block in front of the rest, which `share` of all executions of its site reach.
+  // Makes a block before the rest, for `share` of all executions of its site.
   Block make_block(Block rest, uint32_t share) {
     Block b = f_.add_block();
     f_.layout.insert(std::ranges::find(f_.layout, rest), b);
@@ -111,7 +111,7 @@ class LengthGuesser {
 
   Function& f_;
   std::map<uint32_t, uint64_t> lengths_;  // by Value::index()
-  Inst call_;                             // that is being asked about
+  Inst call_;                             // the call being specialized
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 //   func @f(i32, i32):                    func @f(i32, i32):
 //   b0(v0, v1): ... v1 ...        ->      b0(v0, v1): v2 = const 8; ... v2 ...
 //
-// Calls still pass the parameter, but nothing reads it. Frames that an exit makes get the constant as
-// well, so baseline code goes on with the value that the function was called with.
+// Calls still pass the parameter, but nothing reads it. Frames that an exit makes get the constant
+// as well, so baseline code continues with the value that the function was called with.
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
@@ -31,7 +31,7 @@ void specialize_params(Function& f, std::span<const ParamValue> values) {
       }
     }
   }
-  // After the block's probe, which names whose code this is.
+  // After the block's probe, which attributes the code that follows.
   auto& insts = f.block(entry).insts;
   bool probed = !insts.empty() && is_block_probe(f.inst(insts.front()));
   insts.insert(insts.begin() + (probed ? 1 : 0), first.begin(), first.end());

@@ -11,7 +11,7 @@ bool is_invariant(const Inst& i) {
   return info(i.op).shape == Shape::kLoad && (i.flags & kMemInvariant) != 0;
 }
 
-// Returns the block probe that the end of a list of instructions belongs to, or null.
+// Returns the last block probe in a list of instructions, or null.
 const Inst* last_block_probe(const Function& f, const std::vector<InstId>& insts) {
   for (size_t n = insts.size(); n-- > 0;) {
     if (is_block_probe(f.inst(insts[n]))) return &f.inst(insts[n]);
@@ -43,7 +43,7 @@ class Splicer {
     body_ = static_cast<uint32_t>(f_.inlined.size());
   }
 
-  // What was the call's result becomes a parameter of the rest.
+  // Turns the call's result into a parameter of the rest.
   void take_result(InstId call, Block rest) {
     rest_ = rest;
     Value result = f_.inst(call).result;
@@ -58,7 +58,8 @@ class Splicer {
     for (size_t n = 0; n < params.size(); ++n) values_[params[n].index()] = args[n];
   }
 
-  // The entry goes to the end of the caller's block, the others between that and the rest.
+  // The entry is appended to the caller's block; the other blocks are laid out between that and the
+  // rest.
   void make_blocks(Block b, Block rest) {
     blocks_.resize(from_.blocks.size());
     blocks_[from_.entry().index()] = b;
@@ -73,7 +74,8 @@ class Splicer {
     }
     auto at = std::find(f_.layout.begin(), f_.layout.end(), rest);
     f_.layout.insert(at, made_.begin(), made_.end());
-    // Results first: a block may use what one that is laid out later defines.
+    // Numbers all results first, because a block may use a value from a block that is laid out
+    // later.
     for (Block from : from_.layout) {
       for (InstId i : from_.block(from).insts) reserve_result(from_.inst(i));
     }
@@ -140,8 +142,9 @@ class Splicer {
     }
   }
 
-  // What leaves the body leaves for the frames of its callers too. Returns the number of the row,
-  // as in what has it; the values of the callers' frames are added to its operands.
+  // An exit from the body leaves for the frames of its callers too. Returns the deopt number in the
+  // form that instructions hold (index + 1). Adds the values of the callers' frames to the operands
+  // of `i`.
   uint32_t add_parents(uint64_t number, Inst& i) {
     Deopt d = from_.deopts[number - 1];
     for (DeoptFrame& frame : d.frames) frame.body = body_;
@@ -157,7 +160,7 @@ class Splicer {
     return static_cast<uint32_t>(f_.deopts.size());
   }
 
-  // Signatures and callees are numbered by function.
+  // Signatures and callees are numbered per function, so their numbers change.
   void copy_callee(Inst& i, const Inst& from) {
     Shape s = info(from.op).shape;
     if (s != Shape::kCall && s != Shape::kCallIndirect && s != Shape::kCallHost) return;

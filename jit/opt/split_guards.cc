@@ -1,15 +1,16 @@
-// A guard that a value is 0 or 1, right before a branch on the same value, moves to one of its ways:
+// Moves a guard that a value is 0 or 1, right before a branch on the same value, to one edge of the
+// branch:
 //
 //     guard y <=u 1                          branch y == 1, yes, ask
 //     branch y, yes(a), no(b)      ->      ask:
 //                                            guard y == 0
 //                                            jump no(b)
 //
-// So code of hosts that box booleans tests once, not twice, on the way that is taken more often (by the
-// counts; `yes` without counts). Where y is x + c, x is compared, which saves the addition as well.
+// So code of hosts that box booleans tests once instead of twice on the more frequent path (by the
+// counts; `yes` without counts). If y is x + c, x is compared, which saves the addition as well.
 //
-// Only pure instructions lie between guard and branch, so the guard leaves with the same values for the
-// same deopt target.
+// Only pure instructions lie between guard and branch, so the guard leaves with the same values for
+// the same deopt target.
 #include <algorithm>
 
 #include "jit/analysis/condition.h"
@@ -51,7 +52,7 @@ class GuardSplitter {
     return i.valid() ? &f_.inst(i) : nullptr;
   }
 
-  // Returns whether a guard says that a value is 0 or 1, and no more.
+  // Returns whether the guard checks that a value is 0 or 1, and nothing else.
   bool tells_two(const Inst& guard, Value v) const {
     Condition c = condition_of(f_, f_.args(guard)[0], true);
     if (c.a != v || !c.holds) return false;
@@ -80,14 +81,14 @@ class GuardSplitter {
     put_between(ask, edges + (one_first ? 1 : 0));
   }
 
-  // The guard leaves for it, and it belongs to each block that has such a guard.
+  // Repeats the frame state that the guard leaves for: each block with such a guard needs its own.
   void add_state(Block b, Inst state) {
     std::vector<Value> values(f_.args(state).begin(), f_.args(state).end());
     state.args = f_.make_list(values);
     f_.append(b, state, Type::kNone);
   }
 
-  // Returns v op k, of what v is a sum of with a constant.
+  // Returns v op k. If v is the sum of x and a constant, compares x.
   Value compare(Block b, Opcode op, Value v, uint64_t k) {
     const Type t = f_.type_of(v);
     const Inst* sum = def(v);
@@ -101,7 +102,8 @@ class GuardSplitter {
     return f_.inst(f_.append(b, compare, Type::kI32)).result;
   }
 
-  // Puts a guard or branch at the end of a block, with another condition. Lists may be shared.
+  // Moves a guard or branch to the end of a block, with a new condition. Makes a new list of
+  // arguments, because instructions may share lists.
   void place_asking(Block b, InstId id, Value condition) {
     std::vector<Value> args(f_.args(f_.inst(id)).begin(), f_.args(f_.inst(id)).end());
     args[0] = condition;
@@ -109,7 +111,7 @@ class GuardSplitter {
     f_.block(b).insts.push_back(id);
   }
 
-  // Leads an edge to a block that goes on to where the edge went.
+  // Redirects an edge to a block that jumps to the edge's old target.
   void put_between(Block b, uint32_t edge) {
     Inst jump{.op = Opcode::kJump};
     jump.edges_at = static_cast<uint32_t>(f_.edges.size());

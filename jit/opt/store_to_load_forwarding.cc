@@ -1,18 +1,18 @@
-// Store-to-load forwarding, redundant-load and dead-store elimination, by what a block knows of memory:
-// facts (place, type, value), at most kMostFacts of them; the oldest is dropped first. A block starts with
-// the facts that all blocks before it end with. A loop header starts without what the loop may write, and
-// without places of alias class 0: another thread may write those to stop the loop, so each round must
-// read them again.
+// Store-to-load forwarding, redundant-load and dead-store elimination. A block keeps facts about
+// memory (place, type, value), at most kMostFacts of them; the oldest is dropped first. A block
+// starts with the facts that all its predecessors end with. A loop header starts without facts
+// about places that the loop may write, and about places of alias class 0: another thread may write
+// those to stop the loop, so each iteration must read them again.
 //
-//   load    of a known place, as the same type: is the value that was stored or loaded there. That
-//           access did not fault, so this one does not
-//   store   forgets what it may have touched
-//   call    forgets everything but places that never change
+//   load    of a known place, as the same type: replaced by the value that was stored or loaded there.
+//           That access did not fault, so this one does not
+//   store   drops the facts about places that it may have written
+//   call    drops all facts
 //
-// A store is dropped if the next store to the same place follows, and nothing between them can read the
-// place or leave the function. If it may trap, the next one must trap in its place: it must be as wide,
-// nothing may be stored or counted between them, and it takes over the location of the first. An access
-// to a known place does not trap.
+// A store is dropped if the next store to the same place follows, and nothing between them can read
+// the place or leave the function. If it may trap, the next one must trap instead: it must be as
+// wide, no store or count may lie between them, and it takes over the origin of the first. An
+// access to a known place does not trap.
 #include <algorithm>
 
 #include "jit/analysis/control_flow.h"
@@ -85,7 +85,7 @@ class MemoryForwarder {
     for (const Predecessor& p : control_.preds[b.index()]) {
       bool seen = control_.position[p.from.index()] < control_.position[b.index()];
       if (!seen && control_.dominates(b, p.from)) continue;
-      if (!seen) return facts_.clear();  // a cycle that is no loop
+      if (!seen) return facts_.clear();  // a cycle that is not a natural loop
       if (first) facts_ = at_end_[p.from.index()];
       if (!first) keep_common(at_end_[p.from.index()]);
       first = false;
@@ -110,14 +110,14 @@ class MemoryForwarder {
     std::erase_if(facts_, [&](const MemoryFact& k) { return may_touch(k.place, p); });
   }
 
-  // Something somewhere is stored to.
+  // Drops facts after a store to an unknown place of this alias class.
   void forget_class(unsigned alias) {
     std::erase_if(facts_, [&](const MemoryFact& k) {
       return alias == 0 || k.place.alias == 0 || k.place.alias == alias;
     });
   }
 
-  // Returns whether a place has been accessed, as far as is known, so that accessing it does not trap.
+  // Returns whether a place is known to have been accessed, so that accessing it does not trap.
   bool is_known(const MemoryPlace& p) const {
     return std::any_of(facts_.begin(), facts_.end(), [&](const MemoryFact& k) {
       return same_place(k.place, p) && p.width <= k.place.width;
@@ -151,18 +151,18 @@ class MemoryForwarder {
     facts_.push_back(k);
   }
 
-  // A store that nothing could look at since, walking backwards.
+  // A store whose place no later instruction can have read, in the walk backwards.
   struct Pending {
     MemoryPlace place;
     InstId store;
-    bool next;  // nor was anything stored or counted since
+    bool next;  // no store or count came after it either
   };
 
   bool may_trap(InstId id) const {
     return (f_.inst(id).flags & kMemTraps) != 0 && !harmless_[id.index()];
   }
 
-  // Returns whether a store may be dropped because of a later one, which then traps for it.
+  // Returns whether a store may be dropped because of a later one, which then traps in its place.
   bool replaces(const Pending& later, InstId id, const MemoryPlace& p) const {
     if (!same_place(p, later.place) || p.width > later.place.width) return false;
     if (!may_trap(id)) return p.width == later.place.width || !may_trap(later.store);
@@ -170,7 +170,7 @@ class MemoryForwarder {
     return later.next && traps && p.width == later.place.width;
   }
 
-  // Has a later store trap in the place of one that may trap and is dropped.
+  // Makes a later store trap in place of a dropped one that may trap.
   void trap_for(InstId id, Pending later) {
     f_.inst(later.store).loc = f_.inst(id).loc;
     f_.inst(later.store).body = f_.inst(id).body;
@@ -189,7 +189,7 @@ class MemoryForwarder {
     insts.erase(insts.begin(), insts.begin() + static_cast<ptrdiff_t>(end));
   }
 
-  // Takes note of what an instruction does to the stores after it.
+  // Returns whether a store is dead. Otherwise updates the pending stores for the instruction.
   bool is_dead_store(InstId id) {
     const Inst& i = f_.inst(id);
     Shape s = info(i.op).shape;

@@ -1,5 +1,5 @@
-// Strength reduction. What a loop of one block computes in each round from a variable that grows by a
-// constant becomes a variable that grows by itself:
+// Strength reduction. Applies to a loop of one block that computes a value in each iteration from a
+// variable that grows by a constant. The value becomes a variable of its own:
 //
 //     loop(i):                               loop(i, a):                    a: i * 24 + b
 //       t = mul i, 24
@@ -9,13 +9,15 @@
 //       branch c, loop(i'), out                a' = add a, 24
 //                                              branch c, loop(i', a'), out
 //
-// This is always the same in arithmetic that wraps around. It takes a register and an addition, so it is
-// done where it saves at least kLeastSaved machine instructions, counted as
+// In arithmetic that wraps around, the two are always equal. The new variable takes a register and
+// an addition, so this is done if it saves at least kLeastSaved machine instructions, counted as
 //
-//     mul 2, by 3, 5 or 9 1      shl 1, by 1 to 3 within a sum 0 (it is part of a lea)
-//     add, sub 1                 what is used elsewhere as well stays, and counts 0
+//     mul         2; by 3, 5 or 9: 1
+//     shl         1; by 1 to 3 within a sum: 0 (it is part of a lea)
+//     add, sub    1
+//     operations with other uses stay, and count 0
 //
-// and where the values that are live in the loop leave registers free.
+// and if the values that are live in the loop leave registers free.
 #include <algorithm>
 
 #include "jit/analysis/induction.h"
@@ -26,8 +28,8 @@ namespace uptier::jit {
 namespace {
 
 constexpr unsigned kLeastSaved = 2;
-constexpr size_t kMostLive =
-    9;  // integers; of 13 registers, some of which hold what is short-lived
+// Integers. Of the 13 registers, the others hold short-lived values.
+constexpr size_t kMostLive = 9;
 constexpr size_t kMostReducedInsts = 200;  // of the loop
 
 class StrengthReducer {
@@ -86,7 +88,8 @@ class StrengthReducer {
     return op && is_int(i.type);
   }
 
-  // Returns how many integers of outside the loop keeps alive, its parameters among them.
+  // Returns the number of integers that the loop keeps alive: values from outside, and its
+  // parameters.
   size_t count_uses() {
     uses_.assign(f_.values.size(), 0);
     in_chain_.assign(f_.values.size(), false);
@@ -120,7 +123,8 @@ class StrengthReducer {
     return constant ? std::optional(f_.inst(i).imm) : std::nullopt;
   }
 
-  // Returns how many instructions go with a value, which nothing else in the loop needs.
+  // Returns the number of instructions saved with a value: it and its operands, as far as they have
+  // no other use in the loop.
   unsigned saved(Value v, bool root) const {
     const Inst* i = def(v);
     if (i == nullptr || !is_reducible(*i) || (!root && uses_[v.index()] != 1)) return 0;
@@ -179,7 +183,7 @@ class StrengthReducer {
   Function& f_;
   Block loop_;
   std::vector<uint32_t> uses_;  // by Value::index(): in the loop
-  std::vector<bool> in_chain_;  // by Value::index(): goes with a value that is chosen
+  std::vector<bool> in_chain_;  // by Value::index(): replaced together with a chosen value
   std::vector<std::pair<Value, Value>> same_;
 };
 

@@ -5,7 +5,7 @@
 namespace uptier::jit {
 namespace {
 
-// A hit counts whatever its value is.
+// A probe of kind kHit does not read its value.
 bool reads_value(const Function& f, const ProbePlan* observed, const Inst& probe) {
   return probe_kind(probe) != ProbeKind::kHit && planned_site(f, observed, probe) != nullptr;
 }
@@ -21,7 +21,7 @@ void strip_unobserved(Function& f, const ProbePlan* observed) {
       if (is_call_state(inst)) return false;
       bool probe = inst.op == Opcode::kProbe && !reads_value(f, observed, inst);
       if (probe || inst.op == Opcode::kFrameState) inst.args.size = 0;
-      // What such a probe has seen is in its selection or branch.
+      // The counts of such a probe are already in its selection or branch.
       return inst.op == Opcode::kLoopHeader || counts_turns(inst);
     });
   }

@@ -1,11 +1,11 @@
-// Switch lowering. A jump table is a load and a jump that is hard to predict. So
+// Switch lowering. A jump table costs a load and a jump that is hard to predict. So
 //
-//   - a case that takes 40 % of the executions (of at least kLeastSeen observed ones; then of the rest) is
-//     compared with first
+//   - a case with 40 % of the executions (if at least kLeastSeen were observed) is compared with first; then
+//     the same is done for the rest
 //   - a switch of kFew cases or fewer has no table: it compares with them one after the other
 //   - the rest, if it has at most kMostRanges runs of neighbouring cases with one target each, becomes a
 //     binary tree of comparisons, split where both sides have about the same number of executions. A case
-//     that is compared with first joins its neighbours: its own way is never taken in the tree
+//     that was compared with first joins its neighbours, because it never reaches the tree
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -18,8 +18,8 @@ namespace {
 
 constexpr uint32_t kFew = 3;
 constexpr uint32_t kMostLifted = 2;
-constexpr size_t kMostRanges = 6;       // of a tree: at most three comparisons deep
-constexpr uint32_t kCasesForRange = 3;  // in the mean, else a table it is
+constexpr size_t kMostRanges = 6;       // in a tree: at most three comparisons deep
+constexpr uint32_t kCasesForRange = 3;  // on average; with fewer, a table is used
 constexpr float kLiftedShare = 0.4f;
 
 class CaseLifter {
@@ -67,16 +67,16 @@ class CaseLifter {
     }
   }
 
-  // Neighbouring cases that go one way.
+  // A run of neighbouring cases with one target.
   struct Range {
-    uint32_t first;  // of its numbers
-    uint32_t edge;   // of the switch
+    uint32_t first;  // the first case number
+    uint32_t edge;   // index among the edges of the switch
     float count;
   };
 
-  // The default is the last of them, from the first number that has no case on. Numbers that were
-  // lifted never come here: they are taken to go where those before them go. Of more than a tree
-  // has room for, one too many are returned.
+  // Returns the runs. The default is the last one, from the first number without a case on. Lifted
+  // numbers never get here, so they join the run before them. If there are more runs than a tree
+  // has room for, returns one too many.
   std::vector<Range> ranges_of(const Inst& table) const {
     std::vector<Range> ranges;
     for (uint32_t n = 0; n < table.edge_count; ++n) {
@@ -86,7 +86,7 @@ class CaseLifter {
       if (!again && !free) ranges.push_back({n, n, count_of(e.to)});
       if (ranges.size() > kMostRanges) return ranges;
     }
-    // A way that is taken by several runs has its count once.
+    // An edge count that several runs share is divided among them.
     for (size_t r = 0; r < ranges.size(); ++r) {
       auto alike = std::ranges::count_if(ranges, [&](const Range& o) {
         return f_.edges_of(table)[o.edge].to == f_.edges_of(table)[ranges[r].edge].to;
@@ -106,7 +106,7 @@ class CaseLifter {
     return probe != nullptr ? counts_.at(*probe) : 0;
   }
 
-  // Ends `b` with the way to one of `ranges`; the switch is not in any block any more.
+  // Ends `b` with a jump to one of `ranges`. The switch is not in any block any more.
   void tree(Block b, InstId table, std::span<const Range> ranges) {
     if (ranges.size() == 1) {
       Inst jump{.op = Opcode::kJump, .loc = f_.inst(table).loc, .body = f_.inst(table).body};
@@ -151,7 +151,7 @@ class CaseLifter {
     return best;
   }
 
-  // Makes a block after `b` for some of the ways.
+  // Makes a block after `b` for some of the ranges.
   Block half(Block b, std::span<const Range> ranges) {
     Block part = f_.add_block();
     layout_.put_behind(b, part);
@@ -166,7 +166,7 @@ class CaseLifter {
     f_.edges.push_back(e);
   }
 
-  // A target that is reached otherwise as well says nothing.
+  // A target with other predecessors does not tell how often its case occurs.
   std::vector<Case> cases_of(const Inst& table) const {
     std::vector<Case> cases;
     for (uint32_t n = 0; n + 1 < table.edge_count; ++n) {
@@ -182,7 +182,8 @@ class CaseLifter {
     return f_.inst(f_.append(b, i, result)).result;
   }
 
-  // Returns the block after the test, to which the switch has moved; `count` executions get there.
+  // Adds a test for one case. Returns the block after it, which now holds the switch and gets
+  // `count` executions.
   Block ask(Block b, InstId table, uint32_t number, float count) {
     Block rest = f_.add_block();
     layout_.put_behind(b, rest);
@@ -198,7 +199,8 @@ class CaseLifter {
     hit.args = f_.make_list(f_.list(hit.args));
     f_.edges.push_back(hit);
     f_.edges.push_back({rest});
-    // The table's own way there is never taken. Arguments are changed in place: each edge has its own.
+    // The table's own edge for this case is never taken. Arguments are changed in place later, so
+    // each edge needs its own list.
     Edge never = f_.edges_of(f_.inst(table)).back();
     never.args = f_.make_list(f_.list(never.args));
     f_.edges_of(f_.inst(table))[number] = never;
@@ -207,7 +209,7 @@ class CaseLifter {
     return rest;
   }
 
-  // The rest of the block is a part of it, with a share of its executions.
+  // Adds a probe: the rest of the block belongs to the same site, with a share of its executions.
   void add_probe(Block b, Block rest, float count) {
     const Inst* last = last_block_probe(f_, b);
     if (last == nullptr) return;
@@ -233,7 +235,7 @@ class CaseLifter {
   const BlockCounts& counts_;
   Predecessors preds_;
   GrowingLayout layout_;
-  std::vector<uint32_t> lifted_;  // cases of the switch that were compared with first
+  std::vector<uint32_t> lifted_;  // cases of the switch that are compared with first
 };
 
 }  // namespace

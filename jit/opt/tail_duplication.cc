@@ -1,12 +1,12 @@
-// Tail duplication. A short block that returns is copied to the ends of the blocks that jump to it, where
-// these run often. This
+// Tail duplication. A short block that returns is copied to the ends of the blocks that jump to it,
+// if these run often. This
 //
 //   - saves the jump
-//   - lets a way through the body that needs no frame end without meeting those that have one, so that no
-//     frame is made for it (regalloc/frame_plan.h)
+//   - separates a path that needs no frame from paths that have one, so that no frame is made for it
+//     (regalloc/frame_plan.h)
 //
-// Counts say how often. A copy keeps the block's probes, so counts still add up. Nothing that the block
-// defines is used elsewhere, because nothing comes after it.
+// Counts decide whether a block runs often. A copy keeps the block's probes, so counts still add
+// up. Values that the block defines are not used elsewhere, because nothing comes after it.
 #include <algorithm>
 
 #include "jit/opt/copy_tail.h"
@@ -16,7 +16,7 @@ namespace uptier::jit {
 namespace {
 
 constexpr uint32_t kMostTailInsts = 6;      // without probes and constants
-constexpr float kLeastCallShare = 0.0625f;  // of all calls: so there are 16 copies at most
+constexpr float kLeastCallShare = 0.0625f;  // of all calls, so there are at most 16 copies
 
 class ReturnCopier {
  public:

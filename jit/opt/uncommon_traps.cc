@@ -1,5 +1,5 @@
-// Uncommon traps. A block that no sample ran becomes a side exit. The blocks after it disappear, and so
-// does what they kept alive, joined or made unknown.
+// Uncommon traps. A block that no sample ran becomes a side exit. The blocks after it disappear,
+// and with them the values that they kept alive, joined or made unknown.
 //
 //   b7 (count 0):  ...                 b7:  guard 0, unreached [live]
 //                  jump b9      ->          trap unreachable
@@ -21,7 +21,7 @@ class ColdPruner {
   uint32_t run() {
     std::vector<Block> frontier = find_frontier();
     for (Block b : frontier) replace(b);
-    // A loop that is entered is reached from an entry that is yet to come.
+    // With a loop to enter at, the entry is added later, so reachability is not known yet.
     if (!frontier.empty() && !cold_.entered_at.valid()) remove_unreachable(f_);
     return static_cast<uint32_t>(frontier.size());
   }
@@ -41,7 +41,7 @@ class ColdPruner {
            f_.terminator(b).op != Opcode::kTrap;
   }
 
-  // Cold blocks that are reached past none.
+  // Finds the cold blocks that can be reached without passing another cold block.
   std::vector<Block> find_frontier() {
     std::vector<bool> seen(f_.blocks.size());
     std::vector<Block> work, frontier;
@@ -62,7 +62,7 @@ class ColdPruner {
     return frontier;
   }
 
-  // The block's probe stays: it says whose the exit is.
+  // The block's probe stays, because it attributes the exit.
   void replace(Block b) {
     std::vector<InstId> insts;
     for (InstId i : f_.block(b).insts) {

@@ -8,15 +8,15 @@
 
 namespace uptier::jit {
 
-// Which blocks are taken never to run.
+// The profile that decides which blocks are assumed never to run.
 struct ColdBlocks {
-  std::span<const uint64_t> counts;  // by block site - 1; empty: nothing is known, none is cold
-  std::span<const uint8_t> kept;     // by block site - 1: not 0 for those that stay; may be short
-  LoopId entered_at;                 // the loop at which the code is entered, or none
+  std::span<const uint64_t> counts;  // by block site - 1; empty: no profile, no block is cold
+  std::span<const uint8_t> kept;  // by block site - 1: not 0 for blocks that stay; may be shorter
+  LoopId entered_at;              // the loop at which the code is entered, or none
 };
 
-// Replaces blocks that never ran by exits to baseline code. Returns how many. `f` as it was built,
-// except what attach_deopts did.
+// Replaces blocks that never ran by exits to baseline code. Returns the number of exits. `f` as it
+// was built, apart from the changes of attach_deopts.
 uint32_t uncommon_traps(Function& f, const DeoptContext& c, const ColdBlocks& cold);
 
 }  // namespace uptier::jit

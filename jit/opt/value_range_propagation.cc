@@ -1,17 +1,19 @@
-// Value range propagation: what the intervals of values decide.
+// Value range propagation. The intervals of values allow these changes:
 //
-//   comparisons, overflow tests, and what has one possible value    a constant
-//   branch, switch                                                  a jump
-//   trap_if, guard that never fail                                  removed
-//   add_trap, sub_trap, mul_trap that never trap                    add, sub, mul
-//   div_s, rem_s, extend_s, shr_s of what is never negative         div_u, rem_u, extend_u, shr_u
-//   x lt_u y (le_u ...) where neither is negative                   x lt_s y
-//   and with ones where x may have any, sext8 and such of what fits x
-//   i32 index of an access that is x + c or x << c and does not      the same of extend_u x,
-//   wrap around                                                      which the address takes in
+//   comparison, overflow test with a known result                      a constant
+//   shr_s, shr_u by a constant that leaves no bits                     0
+//   branch, switch with a known outcome                                a jump
+//   trap_if, guard that never fail                                     removed
+//   add_trap, sub_trap, mul_trap that never trap                       add, sub, mul
+//   div_s, rem_s, extend_s, shr_s of values that are never negative    div_u, rem_u, extend_u, shr_u
+//   x lt_u y (le_u ...) if neither is negative                         x lt_s y
+//   and, with a mask of ones that covers x; sext8 and the like, if x   x
+//   fits already
+//   i32 index of an access that is x + c or x << c and does not wrap   the same of extend_u x, which
+//   around                                                             the address folds
 //
-// Comparisons become signed so that a bounds check is the same condition as the test of the loop around
-// it: conditional_elimination then knows the answer.
+// Comparisons become signed so that a bounds check is the same condition as the test of the loop
+// around it. Then conditional_elimination knows its outcome.
 #include <algorithm>
 
 #include "jit/analysis/ranges.h"
@@ -22,14 +24,14 @@
 namespace uptier::jit {
 namespace {
 
-constexpr uint64_t kMostSums = 2;  // in one index: a shift and an addition
+constexpr uint64_t kMostSums = 2;  // folded into one index: a shift and an addition
 
 enum class Change : uint8_t { kNone, kConstant, kSame, kOpcode, kDrop, kWay, kWiden };
 
 struct Decision {
   Change change = Change::kNone;
   Opcode op = Opcode::kConst;  // kOpcode
-  uint64_t bits = 0;           // kConstant; kWay: the edge that is taken; kWiden: how many sums
+  uint64_t bits = 0;           // kConstant; kWay: the edge that is taken; kWiden: number of sums
 };
 
 class RangeSettler {
@@ -63,7 +65,7 @@ class RangeSettler {
     return arg(i, 0).non_negative() && (i.args.size < 2 || arg(i, 1).non_negative());
   }
 
-  // What never ends a path, by its condition.
+  // Decides branches, traps and guards by their conditions.
   Decision of_way(const Inst& i) const {
     if (i.op == Opcode::kSwitch) return of_switch(i);
     bool asks = i.op == Opcode::kBranch || i.op == Opcode::kTrapIf || i.op == Opcode::kGuard;
@@ -94,7 +96,8 @@ class RangeSettler {
 
   Value summand(Value sum) const { return f_.args(f_.inst(f_.value(sum).inst))[0]; }
 
-  // Returns whether it is a sum or a shift by a constant that an address may take in, and stays below 2^32.
+  // Returns whether the value is a sum or a shift by a constant that an address may fold, and stays
+  // below 2^32.
   bool never_wraps(Value v) const {
     InstId id = f_.value(v).inst;
     if (!id.valid()) return false;
@@ -177,7 +180,7 @@ class RangeSettler {
     return i.op == Opcode::kShrS ? Decision{Change::kOpcode, Opcode::kShrU} : Decision{};
   }
 
-  // The mask is on the right.
+  // Expects the mask on the right.
   Decision of_mask(const Inst& i) const {
     const Interval& mask = arg(i, 1);
     bool ones = mask.constant() && (mask.min_u & (mask.min_u + 1)) == 0;
@@ -193,7 +196,7 @@ class RangeSettler {
     return same ? Decision{Change::kSame} : Decision{};
   }
 
-  // Returns whether the instruction stays.
+  // Returns whether to keep the instruction.
   bool apply(Rewriter& r, InstId id) {
     if (id.index() >= decisions_.size()) return true;
     const Decision d = decisions_[id.index()];

@@ -13,7 +13,7 @@ namespace {
 
 struct Guess {
   Value value;
-  uint32_t exit = 0;   // its place among value_probes()
+  uint32_t exit = 0;   // index among value_probes()
   uint64_t min = 0;    // bits of the value's type
   uint64_t width = 0;  // max - min
 };
@@ -46,7 +46,7 @@ class ValueGuesser {
   }
 
  private:
-  // One guess for each value, the first.
+  // Returns one guess for each value: the first.
   std::vector<Guess> match(std::span<const SiteValues> guesses) {
     std::vector<Guess> all;
     std::vector<InstId> probes = value_probes(f_);
@@ -67,16 +67,17 @@ class ValueGuesser {
     return all;
   }
 
-  // ---- Where ----------------------------------------------------------------------------------
+  // ---- The place of a guard --------------------------------------------------------------------
 
-  // Returns the block at whose start a guard is to stand; none where it is not worth one.
+  // Returns the block to begin with a guard; none if a guard is not worthwhile.
   Block place_of(Value v, const std::vector<TellingUse>& uses) {
     const ValueData& d = f_.value(v);
     if (!control_.dominators.reachable(d.block)) return Block::none();
     bool param = !d.inst.valid() && d.block != f_.entry();
     Block best = param ? d.block : Block::none();
     double most = 0;
-    std::map<uint32_t, double> below;  // by Block::index(): the next below the definition
+    // By Block::index(): uses that this child of the definition's block dominates.
+    std::map<uint32_t, double> below;
     for (const TellingUse& u : uses) {
       if (!control_.dominates(d.block, u.block)) continue;
       Block b = param ? d.block : next_below(d.block, u.block);
@@ -92,20 +93,21 @@ class ValueGuesser {
     return reached ? best : Block::none();
   }
 
-  // What was only computed from the value may be all that is used below.
+  // Returns whether the value itself is still live: the uses below may all be of values computed
+  // from it.
   bool lives(Value v, Block b) const {
     std::vector<Value> live = live_at_start(f_, live_, b);
     return std::ranges::find(live, v) != live.end();
   }
 
-  // The block below `top` in the tree of dominators that `b` lies under; none for `top` itself.
+  // Returns the child of `top` in the dominator tree that dominates `b`; none for `top` itself.
   Block next_below(Block top, Block b) const {
     Block child = Block::none();
     for (; b != top; b = control_.idom(b)) child = b;
     return child;
   }
 
-  // Returns the one edge from outside into a loop whose header is `b`; none if it has several.
+  // Returns the only edge from outside into a loop with header `b`; none if there are several.
   const Predecessor* way_in(Block b) const {
     const Predecessor* only = nullptr;
     bool loops = false;
@@ -119,7 +121,7 @@ class ValueGuesser {
     return loops ? only : nullptr;
   }
 
-  // ---- What -----------------------------------------------------------------------------------
+  // ---- The guard -------------------------------------------------------------------------------
 
   void place(const Guess& g, Block b) {
     const ValueData d = f_.value(g.value);
@@ -147,7 +149,7 @@ class ValueGuesser {
     }
   }
 
-  // A block on the edge, which jumps on.
+  // Returns the new block on the edge, which jumps to the edge's target.
   Block block_on(Block to, const Predecessor& p) {
     auto [at, fresh] = on_edges_.try_emplace(to.index());
     if (!fresh) return at->second;
@@ -162,8 +164,8 @@ class ValueGuesser {
     return e;
   }
 
-  // Makes the guard, to stand in `b` and to leave for the start of `to`. Returns the constant that
-  // the value is after it; none for a range.
+  // Makes a guard in `b` that leaves for the start of `to`. Returns the constant that the value
+  // equals after it; none for a range.
   Value ask(const Guess& g, Block b, Block to, std::span<const Value> passed, bool in_loop,
             std::vector<InstId>& out) {
     Type t = f_.type_of(g.value);
@@ -189,7 +191,7 @@ class ValueGuesser {
     return exits_.make(b, {.op = Opcode::kConst, .type = t, .imm = bits}, t, out);
   }
 
-  // Puts a constant in the place of a value in all that a block dominates.
+  // Replaces a value by a constant in all blocks that `top` dominates.
   void replace(Value v, Value known, Block top) {
     if (!known.valid()) return;
     for (Block b : original_) {
@@ -205,7 +207,7 @@ class ValueGuesser {
       if (x == v) x = known;
     };
     for (InstId id : f_.block(b).insts) {
-      // A header says what the frame has in front of the guard, which may stand right behind it.
+      // A header describes the frame before the guard, which may directly follow it.
       if (f_.inst(id).op == Opcode::kLoopHeader) continue;
       for (Value& x : f_.args(f_.inst(id))) put(x);
     }
@@ -217,10 +219,11 @@ class ValueGuesser {
   Function& f_;
   const Liveness& live_;
   BlockExits exits_;
-  ControlFlow control_;          // of the blocks as they were
-  std::vector<Block> original_;  // those
+  ControlFlow control_;          // of the original blocks
+  std::vector<Block> original_;  // the original blocks
   Block entered_;
-  std::map<uint32_t, Block> on_edges_;  // by Block::index() of a loop's header: on the way into it
+  // By Block::index() of a loop's header: the block on the edge into the loop.
+  std::map<uint32_t, Block> on_edges_;
 };
 
 }  // namespace

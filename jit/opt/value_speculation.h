@@ -6,10 +6,10 @@
 //                                         b1(i): ... rem x, 10 ...
 //
 // A guess is one value, and the guard compares with it; or a range, and the guard tests it with one
-// comparison, from which value_range_propagation draws its conclusions. Baseline code can only go on from
-// deopt targets (analysis/deopt_targets.h), so a guard stands at the start of a block, or on the only way
-// into a loop. The pass takes the first such place after the definition of the value that dominates most
-// of what depends on the value. Uses in the block of the definition itself are not specialized.
+// comparison, which value_range_propagation then uses. Baseline code can only continue at deopt
+// targets (analysis/deopt_targets.h), so a guard is at the start of a block, or on the only edge
+// into a loop. The pass takes the first such place after the definition of the value that dominates
+// most of its dependent operations. Uses in the block of the definition itself are not specialized.
 //
 //   Thread: none of its own. Cost: near linear, for each guess.
 #pragma once
@@ -22,9 +22,9 @@
 
 namespace uptier::jit {
 
-// Returns how many guards were placed. `f` as it was built, except what attach_deopts did; blocks
-// that are added come last in its layout. `entered_at`: the loop at which the code is entered, or
-// none; what would have to be known before that is not guessed.
+// Returns the number of guards placed. `f` as it was built, apart from the changes of
+// attach_deopts. New blocks come last in its layout. `entered_at`: the loop at which the code is
+// entered, or none; values that would have to be known before it are not guessed.
 uint32_t value_speculation(Function& f, const DeoptContext& c, std::span<const SiteValues> guesses,
                            LoopId entered_at);
 

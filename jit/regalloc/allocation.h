@@ -1,8 +1,8 @@
-// Allocation: what the register allocator decides, and the steps that it takes.
+// Allocation: the result of the register allocator, and the steps that lead to it.
 //
 //   find_live_ranges -> scan -> place moves -> color slots -> check (tests and debug builds)
 //
-// Operands carry their locations afterwards; what has to happen between instructions is in `moves`.
+// Afterwards each operand carries its location, and `moves` lists the copies between instructions.
 #pragma once
 
 #include <cstdint>
@@ -32,13 +32,14 @@ struct Allocation {
 // Gives every part of every vreg a register or a slot. See linear_scan.h.
 PieceList scan(const MachineFunction& m, const LiveRanges& live);
 
-// Writes operand locations, and makes the moves between parts, at definitions and on edges.
+// Writes the locations of operands, and returns the moves between parts, at definitions and on
+// edges.
 std::vector<Move> place_moves(MachineFunction& m, const LiveRanges& live, const PieceList& pieces);
 
-// Replaces slots by vreg with shared ones; returns how many there are.
+// Replaces the slot of each vreg by one that several vregs may share; returns the number of slots.
 uint32_t color_slots(MachineFunction& m, const PieceList& pieces, std::vector<Move>& moves);
 
-// All of it.
+// Runs all steps.
 Allocation allocate_registers(MachineFunction& m);
 
 // Follows every path with the set of vregs that each place holds, without the allocator's data.

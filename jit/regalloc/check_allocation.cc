@@ -1,6 +1,7 @@
-// For each place (register or slot), the set of vregs whose value it holds. Sets meet by
-// intersection where paths join, until nothing changes; then every use is looked up. Parameters
-// take the identity of their arguments on each edge. Constants have identities after the vregs.
+// Tracks, for each place (register or slot), the set of vregs whose value it holds. Where paths
+// join, sets are intersected, until nothing changes; then every use is looked up. On an edge, a
+// parameter is added to each set that holds its argument. The numbers of constants follow those of
+// the vregs.
 #include <algorithm>
 #include <map>
 

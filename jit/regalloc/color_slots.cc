@@ -1,4 +1,5 @@
-// Slots are shared by vregs whose lives do not meet, from first to last position, by one sweep.
+// One sweep over the positions. Two vregs share a slot if their lives, from the first position to
+// the last, do not overlap.
 #include <algorithm>
 #include <queue>
 
@@ -76,7 +77,8 @@ Allocation allocate_registers(MachineFunction& m) {
   ask_for_bare_blocks(m);
   LiveRanges live = find_live_ranges(m);
   Allocation a = allocate(m, live);
-  // What was asked for in vain has cost registers.
+  // The request for bare blocks has cost registers. If the body cannot begin bare after all,
+  // allocate without the request.
   if (!m.blocks[0].bare || plan_frame(m, a).bare[0]) return a;
   for (MBlock& b : m.blocks) b.bare = false;
   return allocate(m, live);

@@ -65,7 +65,7 @@ class Sweep {
     each([&](uint32_t to, Arrival a) { arrivals_[--arrivals_at_[to]] = a; });
   }
 
-  // Keeps what is live at a position.
+  // Moves the sweep to a position: `active_` then holds the vregs that are live there.
   void advance(uint32_t pos) {
     for (; next_end_ < ends_.size() && ends_[next_end_].pos <= pos; ++next_end_) {
       enter_until(ends_[next_end_].pos);
@@ -116,13 +116,13 @@ class Sweep {
   const MachineFunction& m_;
   const PieceList& list_;
   std::vector<Event> starts_, ends_;  // of the ranges of vregs that have several parts
-  std::vector<Event> begins_;         // of their parts but the first
+  std::vector<Event> begins_;         // the starts of their parts, except each first one
   size_t next_start_ = 0, next_end_ = 0;
-  std::vector<uint32_t> active_;     // what is live
-  std::vector<uint32_t> active_at_;  // by vreg: its place there
-  std::vector<uint32_t> seen_;       // by vreg: the crossing that looked at it last
+  std::vector<uint32_t> active_;     // the vregs that are live at the sweep's position
+  std::vector<uint32_t> active_at_;  // by vreg: its index in active_
+  std::vector<uint32_t> seen_;       // by vreg: the last crossing that looked at it
   uint32_t crossing_ = 0;
-  std::vector<Arrival> arrivals_;  // who jumps to block b: from arrivals_at_[b] on
+  std::vector<Arrival> arrivals_;  // the jumps to block b start at arrivals_at_[b]
   std::vector<uint32_t> arrivals_at_;
   std::vector<EdgeChange> changes_;
 };

@@ -5,11 +5,12 @@
 namespace uptier::jit::machine {
 namespace {
 
-// Of all calls, those that must return from bare blocks for it to pay.
+// The share of calls that must return from bare blocks to make a bare beginning worthwhile.
 constexpr float kLeastShare = 0.02f;
-// Each takes some 30 bytes.
+// The most places that make the frame. Each takes some 30 bytes.
 constexpr uint32_t kMostPlaces = 3;
-// Registers are few in bare blocks, so only short beginnings are asked for.
+// The most instructions in bare blocks. Registers are scarce in those, so only short beginnings are
+// requested.
 constexpr uint32_t kMostAsked = 128;
 
 bool touches_frame(Location l) {
@@ -17,19 +18,19 @@ bool touches_frame(Location l) {
   return l.is_slot() || l.kind() == Location::Kind::kOutgoing;
 }
 
-// A set of blocks that nothing but its first block is entered by.
+// A set of blocks that is entered only through its first block.
 class BareBlocks {
  public:
   BareBlocks(const MachineFunction& m, std::vector<bool> can, std::vector<bool> framed_tail)
       : m_(m), bare_(std::move(can)), framed_tail_(std::move(framed_tail)) {}
 
-  // Leaves what the law allows.
+  // Returns the blocks that the law allows.
   std::vector<bool> allowed() {
     close();
     return std::move(bare_);
   }
 
-  // Leaves of it what pays.
+  // Returns the blocks that the law allows, if running them bare pays; otherwise none.
   std::vector<bool> paying() {
     close();
     if (bare_[0]) keep_what_returns();
@@ -40,7 +41,8 @@ class BareBlocks {
  private:
   auto edges(uint32_t b) const { return m_.edges_of(m_.terminator(m_.blocks[b])); }
 
-  // Removes what others lead to. What moves its arguments in the frame at its end makes it there.
+  // Removes blocks that a framed block leads to. A block whose moves at the jump need the frame
+  // makes the frame there, so it counts as framed for its successors.
   void close() {
     std::vector<uint32_t> work;
     auto remove = [&](uint32_t b) {
@@ -58,8 +60,9 @@ class BareBlocks {
     }
   }
 
-  // A beginning that does not lead to a return may as well have the frame; but what traps need not
-  // make it for that.
+  // Keeps the blocks that lead to a return: others may as well have the frame. Blocks that are
+  // entered only from bare blocks and end in a trap stay bare as well, since they need no frame for
+  // it.
   void keep_what_returns() {
     std::vector<bool> can = bare_;
     bare_.assign(m_.blocks.size(), false);
@@ -86,7 +89,7 @@ class BareBlocks {
     }
   }
 
-  // Returns whether a block is entered from bare ones only and leads to no others.
+  // Returns whether only bare blocks lead to a block, and it leads only to bare blocks.
   bool stays(uint32_t b) const {
     auto is_bare = [&](uint32_t p) { return bare_[p]; };
     return !m_.blocks[b].preds.empty() && std::ranges::all_of(m_.blocks[b].preds, is_bare) &&
@@ -107,10 +110,10 @@ class BareBlocks {
 
   const MachineFunction& m_;
   std::vector<bool> bare_;
-  std::vector<bool> framed_tail_;  // moves at its jump are the frame's
+  std::vector<bool> framed_tail_;  // the moves at the block's jump need the frame
 };
 
-// ---- Asking -----------------------------------------------------------------------------------
+// ---- The request ------------------------------------------------------------------------------
 
 bool may_be_bare(const MachineFunction& m, const MBlock& b) {
   return std::none_of(m.insts.begin() + b.begin, m.insts.begin() + b.end, needs_frame);
@@ -121,7 +124,7 @@ bool only_returns(const MachineFunction& m, const MBlock& b) {
   return b.end - b.begin == 2 && is_return(m.insts[b.end - 1]);
 }
 
-// Puts a return in the place of the jump that ends `from`.
+// Replaces the jump that ends `from` by the return in `to`.
 void return_at_once(MachineFunction& m, uint32_t from, uint32_t to) {
   const MBlock& target = m.blocks[to];
   const MEdge edge = m.edges_of(m.terminator(m.blocks[from]))[0];
@@ -147,7 +150,7 @@ struct ReturningJump {
   uint32_t from, to;
 };
 
-// The sites of the blocks that only return go along.
+// Gives the jumps the probe sites of the returning blocks that they replace.
 void copy_probes(MachineFunction& m, const std::vector<ReturningJump>& jumps) {
   auto sooner = [](const MProbe& p, uint32_t inst) { return p.inst < inst; };
   std::vector<MProbe> made;
@@ -170,8 +173,8 @@ void forget_preds(MachineFunction& m, const std::vector<ReturningJump>& jumps) {
   }
 }
 
-// Makes bare blocks return by themselves instead of where others return too. Returns whether there
-// are enough for it to pay.
+// Gives bare blocks a return of their own where they jump to a return that framed blocks share.
+// Returns whether enough calls return from bare blocks for it to pay.
 bool part_returns(MachineFunction& m, const std::vector<bool>& bare) {
   std::vector<ReturningJump> jumps;
   float returns = 0;
@@ -192,9 +195,10 @@ bool part_returns(MachineFunction& m, const std::vector<bool>& bare) {
   return true;
 }
 
-// ---- What came of it --------------------------------------------------------------------------
+// ---- The result -------------------------------------------------------------------------------
 
-// The moves at a jump go along with the way to the next block; all others are the block's own.
+// Finds which blocks can be bare with the locations that the allocator chose. Moves at a jump
+// belong to the transition to the next block; all others belong to the block itself.
 class Outcome {
  public:
   Outcome(const MachineFunction& m, const Allocation& a)
@@ -228,8 +232,9 @@ class Outcome {
   }
 
  private:
-  // A block that is entered by bare ones alone makes the frame itself. Others have it made by those
-  // who jump there: they go nowhere else, or they would not jump to a block that others jump to.
+  // A framed block makes the frame itself if all its predecessors are bare. Otherwise its bare
+  // predecessors make the frame before they jump. That is safe: the block has several predecessors,
+  // and critical edges are split, so those predecessors have no other successor.
   void enter(uint32_t b, FramePlan& p) const {
     const auto& preds = m_.blocks[b].preds;
     auto from_bare = [&](uint32_t q) { return p.bare[q] && !framed_tail_[q]; };
@@ -262,7 +267,7 @@ void ask_for_bare_blocks(MachineFunction& m) {
     all &= may;
     can[b] = may && m.blocks[b].loop == UINT32_MAX;
   }
-  if (all) return;  // as it comes
+  if (all) return;  // the body is bare throughout anyway, if its registers allow
   std::vector<bool> bare = BareBlocks(m, can, no_tails).allowed();
   if (!bare[0] || !part_returns(m, bare)) return;
   bare = BareBlocks(m, can, no_tails).paying();

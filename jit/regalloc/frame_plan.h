@@ -1,24 +1,26 @@
 // FramePlan: where the frame is made, and which blocks run without one.
 //
-// A *bare* block runs as the caller has left things: rsp points at the return address; rbp and the
-// callee-saved registers are the caller's. The law:
+// A *bare* block runs in the state that the caller left: rsp points at the return address; rbp and
+// the callee-saved registers still hold the caller's values. The law:
 //
-//   - a block is bare only if nothing in it needs the frame, and all that lead to it are bare. So a
-//     call makes the frame once at most, where it leaves the bare blocks, and in no loop.
-//   - what needs the frame: calls of any kind, for their return address is looked for from rbp and
-//     the stack is checked before they are made; exits, polls and questions (kLeave, guards), whose
-//     rows say what lies where from rbp; what counts in a slab; slots, parameters in memory, and
-//     callee-saved registers. OSR versions have one from the start, and so have versions for known
-//     values, which keep these in it. What may trap does not need it:
-//     a fault is given its frame by the handler (code/faults.h), told by the rows that emission
-//     writes (code/frame_row.h).
-//   - what stands before an entry (stubs, guards of values' versions, trials) has pushed nothing, or a
-//     frame of its own: a bare beginning makes no difference to it.
-//   - a body is bare throughout if it can be. Otherwise it begins bare if calls return from bare
-//     blocks often enough, and if the frame need not be made in too many places.
+//   - a block is bare only if nothing in it needs the frame, and all its predecessors are bare. So
+//     a call makes the frame at most once, where control leaves the bare blocks, and never in a
+//     loop.
+//   - the frame is needed by calls of any kind, since their return address is found through rbp and
+//     the stack is checked before they are made; by exits and polls (kLeave, guards),
+//     since their rows give locations relative to rbp; by probes that count in a slab; by slots,
+//     parameters in memory, and callee-saved registers. OSR versions have a frame from the start,
+//     and so have versions for known values, which keep those values in it. An instruction that may
+//     trap does not need the frame: the fault handler makes one (code/faults.h), guided by the rows
+//     that emission writes (code/frame_row.h).
+//   - code before an entry (stubs, guards of value versions, trials) has pushed nothing, or a frame
+//     of its own, so a bare beginning makes no difference to it.
+//   - a body is bare throughout if possible. Otherwise it begins bare if enough calls return from
+//     bare blocks, and if only a few places have to make the frame.
 //
-// Where a body cannot be bare throughout, the register allocator is asked beforehand not to use
-// callee-saved registers in some blocks (MBlock::bare); what it has made of it decides.
+// If a body cannot be bare throughout, the register allocator is asked in advance to avoid
+// callee-saved registers in some blocks (MBlock::bare). The plan then follows from the registers
+// that it chose.
 #pragma once
 
 #include <vector>
@@ -36,15 +38,15 @@ struct FramePlan {
   bool all_bare() const;
 };
 
-// Sets MBlock::bare of the blocks that had better run without the frame. Where a bare block jumps to
-// one that does nothing but return, and that others reach with a frame, it returns by itself. Cost:
-// linear, and nothing in bodies that cannot begin bare.
+// Sets MBlock::bare for the blocks that should run without the frame. If a bare block jumps to a
+// block that only returns, and framed blocks jump there too, the bare block gets its own return
+// instead. Cost: linear; constant for bodies that cannot begin bare.
 void ask_for_bare_blocks(MachineFunction& m);
 
 // Returns the plan of a body that has the frame throughout.
 FramePlan frame_from_start(const MachineFunction& m);
 
-// Returns what came of it. Where block 0 is not bare, the frame is made before it.
+// Returns the plan that the allocation allows. If block 0 is not bare, the frame is made before it.
 FramePlan plan_frame(const MachineFunction& m, const Allocation& a);
 
 }  // namespace uptier::jit::machine

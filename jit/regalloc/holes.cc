@@ -41,7 +41,8 @@ void Holes::clean(List& l) {
   l.stale = 0;
 }
 
-// Walks down the heap while entries are due before `limit`.
+// Finds the places of the parts that are due before `limit`. Descends the heap only while entries
+// are due before it.
 void Holes::find_places(const List& l, uint32_t limit) {
   places_.clear();
   walk_.assign(1, 0);

@@ -1,12 +1,14 @@
-// Holes: the parts that hold a register and are not live just now, and when they will be again.
+// Holes: the parts that hold a register but are not live at the moment, and when each is due, that
+// is, live again.
 //
-//   - each register has a list of them, and a heap of when they are due. Who is due, or may meet a
-//     part that ends before the others are due, is found without a look at the others: values that
-//     rare blocks at the end of a function want stay in their holes up to there, and are many
-//   - the order of a list is that of a vector from which parts are taken by moving the last into
-//     their place; parts are visited in that order, since costs are summed and ties broken by it
-//   - an entry of the heap that does not say what its part is due at is stale; those at the top go
-//     at once, the others when they are half of the heap
+//   - each register has a list of such parts, and a heap ordered by when they are due. A search for
+//     parts that are due, or may overlap a part that ends before the others are due, does not look
+//     at the others. There can be many: a value that only rare blocks at the end of a function use
+//     stays in its hole until then
+//   - removing a part moves the last one of the list into its place. Parts are visited in list
+//     order, because costs are summed and ties are broken in that order
+//   - an entry of the heap is stale if it differs from the part's own due position. Stale entries
+//     at the top are removed at once, the others when they make up half of the heap
 //
 //   Thread: none of its own. Cost: logarithmic for each part that is visited.
 #pragma once
@@ -31,24 +33,23 @@ class Holes {
 
   void add(unsigned reg, uint32_t part, uint32_t due);
 
-  // Calls `visit(part)` for the parts that are due before `limit`, in the order of the list. It
-  // returns when the part is due now; kNone: it is taken out.
+  // Calls `visit(part)` for the parts that are due before `limit`, in list order. `visit` returns
+  // when the part is due next, or kNone to remove it.
   template <typename Visit>
   void sweep(unsigned reg, uint32_t limit, Visit visit);
 
-  // Returns the parts that are due before `limit`, in the order of the list. Valid up to the next
-  // call.
+  // Returns the parts that are due before `limit`, in list order. Valid until the next call.
   const std::vector<uint32_t>& due_before(unsigned reg, uint32_t limit);
 
  private:
   struct Entry {
     uint32_t due, part;
-    bool operator<(const Entry& o) const { return due > o.due; }  // the top is due first
+    bool operator<(const Entry& o) const { return due > o.due; }  // puts the earliest on top
   };
   struct List {
     std::vector<uint32_t> parts;
     std::vector<Entry> heap;
-    size_t stale = 0;  // entries of the heap
+    size_t stale = 0;  // number of stale entries in the heap
   };
 
   bool is_stale(const Entry& e) const { return due_[e.part] != e.due; }
@@ -58,11 +59,11 @@ class Holes {
   void find_places(const List& l, uint32_t limit);
 
   List lists_[kRegCount];
-  std::vector<uint32_t> place_;   // by part: in its list
-  std::vector<uint32_t> due_;     // by part; kNone: it is in no list
-  std::vector<uint32_t> places_;  // that were asked for, sorted
-  std::vector<uint32_t> parts_;   // that were asked for
-  std::vector<size_t> walk_;      // places in the heap
+  std::vector<uint32_t> place_;   // by part: index in its list
+  std::vector<uint32_t> due_;     // by part; kNone: the part is in no list
+  std::vector<uint32_t> places_;  // results of find_places(), sorted
+  std::vector<uint32_t> parts_;   // results of due_before()
+  std::vector<size_t> walk_;      // indices in the heap
 };
 
 template <typename Visit>
@@ -81,7 +82,7 @@ void Holes::sweep(unsigned reg, uint32_t limit, Visit visit) {
       ++n;
       continue;
     }
-    // What moves here comes next, if it is to be visited.
+    // The last part moves to `place`. If it is to be visited as well, it is the next one.
     bool last_too = n + 1 < end && places_[end - 1] + 1 == l.parts.size();
     take(l, place);
     last_too ? --end : ++n;

@@ -8,7 +8,7 @@
 namespace uptier::jit::machine {
 namespace {
 
-// What saving and restoring a callee-saved register costs, in units of block frequency.
+// The cost of saving and restoring a callee-saved register, in units of block frequency.
 constexpr float kSaveCost = 2;
 
 // Calls `visit(reg)` for each register of a mask.
@@ -57,7 +57,7 @@ void LinearScan::process(uint32_t cur) {
   assert(taken);
 }
 
-// Returns whether the part had to do with both bare blocks and others.
+// Splits a part that lies in both bare and framed blocks. Returns whether it did.
 bool LinearScan::split_at_border(uint32_t cur) {
   auto border = std::upper_bound(facts_.borders.begin(), facts_.borders.end(), pieces_[cur].from);
   if (border == facts_.borders.end() || *border >= pieces_[cur].to) return false;
@@ -94,8 +94,8 @@ void LinearScan::advance(uint32_t pos) {
   }
 }
 
-// Returns where a part that is not done begins to be live that ends after `pos`: at or before
-// `pos` when it is live there.
+// Returns the start of the part's first range that ends after `pos`: at or before `pos` if the part
+// is live there.
 uint32_t LinearScan::live_from(uint32_t p, uint32_t pos) {
   uint32_t& k = cursor_[p];
   while (facts_.range(pieces_[p], k).to <= pos) ++k;
@@ -151,7 +151,7 @@ void LinearScan::find_free(uint32_t cur) {
   });
 }
 
-// Returns the register that hints want most; without hints, one that need not be saved.
+// Returns the register with the best hints; without hints, one that need not be saved.
 unsigned LinearScan::best_register(uint32_t cur, RegMask candidates) {
   float score[kRegCount] = {};
   uint32_t v = pieces_[cur].vreg, pos = pieces_[cur].from;
@@ -171,8 +171,8 @@ unsigned LinearScan::best_register(uint32_t cur, RegMask candidates) {
   return best;
 }
 
-// Adds what the parts before this one say: no move is best, neither from the part before it, nor on
-// the edges to the block that it begins, nor back to the header of the loop it is in.
+// Adds hints from the earlier parts of the vreg: the best register saves a move from the part
+// before, on the edges to the block where this part begins, or back to the header of its loop.
 void LinearScan::add_own_hints(uint32_t cur, float* score) const {
   uint32_t v = pieces_[cur].vreg, pos = pieces_[cur].from, block = facts_.block_of(pos);
   auto add = [&](uint32_t at, float weight) {
@@ -192,7 +192,7 @@ void LinearScan::add_own_hints(uint32_t cur, float* score) const {
   if (l != kNone) add(2 * m_.blocks[m_.loops[l].begin].begin, 0.5f * facts_.frequency(pos));
 }
 
-// Takes a register that nothing else wants while the part lives. Returns whether there is one.
+// Takes a register that stays free while the part lives. Returns whether there is one.
 bool LinearScan::take_free(uint32_t cur) {
   const Piece& p = pieces_[cur];
   RegMask free = 0;
@@ -215,15 +215,16 @@ bool LinearScan::take_free(uint32_t cur) {
   return true;
 }
 
-// Does without a register that would have to be saved, if what comes after the first call is rare,
-// or the calls are: up to there one that calls clobber may do, and memory around the others. None
-// is free to the end. Returns whether it did.
+// Avoids a register that would have to be saved, if the uses after the first call are rare, or if
+// the calls are rare. In the first case a register that calls clobber serves up to that call; in
+// the second the value is in memory around the calls. No such register is free to the end. Returns
+// whether it avoided one.
 bool LinearScan::avoid_saving(uint32_t cur, RegMask clobbered) {
   const Piece& p = pieces_[cur];
   uint32_t until = 0;
   each(clobbered, [&](unsigned r) { until = std::max(until, free_until_[r]); });
   float behind = facts_.weight_between(p.vreg, until, p.to) + facts_.frequency(until);
-  // In a loop a move too many costs more than what is saved here.
+  // In a loop, one move too many costs more than is saved here.
   float around = facts_.lives_in_loops(p) ? kNever : facts_.cost_of_calls(p);
   if (std::min(behind, around) >= kSaveCost * facts_.frames) return false;
   if ((until & ~1u) > p.from + 1) {
@@ -247,7 +248,7 @@ void LinearScan::assign(uint32_t cur, unsigned reg) {
   next_event_ = std::min(next_event_, facts_.range(p, cursor_[cur]).to);
 }
 
-// Takes a register up to where it is lost, and leaves the rest for later.
+// Takes a register up to where it is lost. The rest becomes a new part.
 void LinearScan::take_until(uint32_t cur, unsigned reg, uint32_t blocked) {
   if (blocked < pieces_[cur].to) {
     uint32_t at = parts_.split_position(cur, blocked & ~1u);
@@ -260,12 +261,12 @@ void LinearScan::take_until(uint32_t cur, unsigned reg, uint32_t blocked) {
   assign(cur, reg);
 }
 
-// All of some registers are taken for a time: something is split or spilled, whichever costs least.
-// Returns whether it costs less than `most`; if not, nothing is done.
+// Every one of these registers is taken for some time, so something is split or spilled, whichever
+// costs least. Returns whether that costs less than `most`; if not, nothing is done.
 bool LinearScan::take_blocked(uint32_t cur, RegMask regs, float most) {
   const Piece& p = pieces_[cur];
   bool must = parts_.needs_register(p, p.from);
-  // Registers that are free for the beginning, all up to the same position.
+  // Registers that are free at the beginning, all up to the same position.
   uint32_t until = 0;
   each(regs, [&](unsigned reg) { until = std::max(until, free_until_[reg]); });
   RegMask partial = 0;
@@ -276,7 +277,7 @@ bool LinearScan::take_blocked(uint32_t cur, RegMask regs, float most) {
   if (useful && (until & ~1u) > p.from) {
     partial_cost = 2 * facts_.frequency(parts_.split_position(cur, until & ~1u));
   }
-  // A register that something cheaper holds.
+  // A register whose holder is cheaper to evict.
   unsigned victim = kRegCount;
   float victim_at = kNever;
   each(regs, [&](unsigned reg) {
@@ -304,7 +305,7 @@ bool LinearScan::take_blocked(uint32_t cur, RegMask regs, float most) {
 void LinearScan::evict_active(uint32_t p, uint32_t pos) {
   const Piece& piece = pieces_[p];
   bool unused = piece.uses_at == piece.uses_end || live_.uses[piece.uses_at].pos >= pos;
-  // A part that was never used in its register need not have come there.
+  // A part that was not used in its register yet should not have been moved there.
   if (p >= m_.vregs.size() && unused) return parts_.spill_whole(p);
   parts_.spill_from(p, std::max(parts_.split_position(p, pos), piece.from));
 }
@@ -324,7 +325,7 @@ void LinearScan::evict(unsigned reg, uint32_t cur) {
   });
 }
 
-// What it costs to have the part in memory while `cur` has a register.
+// Returns the cost of keeping part `p` in memory while `cur` has a register.
 float LinearScan::spill_cost(uint32_t p, uint32_t cur) const {
   uint32_t pos = pieces_[cur].from, v = pieces_[p].vreg;
   uint32_t from = pos, to = pieces_[cur].to;

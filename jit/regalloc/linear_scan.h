@@ -1,17 +1,18 @@
-// LinearScan: registers for all parts of all vregs, in one walk over the positions.
+// LinearScan: gives each part of each vreg a register or a slot, in one walk over the positions.
 //
-//   - parts are taken in order of their start; `active` hold a register now, `inactive` hold one
-//     but are in a hole of their ranges
-//   - no two parts with one register overlap, nor does a part overlap a clobber of its register
-//   - a vreg in SSA form cannot overlap an inactive one that began before it, so holes are looked
-//     into only for parts that splitting made
-//   - a part that has no register is in the vreg's slot up to the next use that wants one, or to a
-//     block that most come to with the value in a register; what follows becomes a new part
-//   - callee-saved registers are not for bare blocks (frame_plan.h): what lives on from there past a
-//     call is split where they end
-//   - who gives way is a matter of cost: the frequencies of the uses in the outermost loop around
-//     the conflict, and of the next use after it. A part is split as far out of loops as its uses
-//     allow
+//   - parts are taken in order of their start; `active` parts hold a register now, `inactive` parts
+//     hold one but are in a hole of their ranges
+//   - no two parts with the same register overlap, and no part overlaps a clobber of its register
+//   - a vreg in SSA form cannot overlap an inactive one that began before it, so holes are examined
+//     only for parts that splitting made
+//   - a part without a register is in the vreg's slot up to the next use that wants a register, or
+//     up to a block that most paths reach with the value in a register; from there on it is a new
+//     part
+//   - bare blocks do not use callee-saved registers (frame_plan.h): a part that reaches from there
+//     past a call is split where the bare blocks end
+//   - costs decide which part is evicted: the frequencies of the uses in the outermost loop around
+//     the conflict, and of the next use after it. A part is split as far outside of loops as its
+//     uses allow
 //
 // Source: Wimmer and Moessenboeck, "Optimized Interval Splitting in a Linear Scan Register
 // Allocator", 2005; Wimmer and Franz, "Linear Scan Register Allocation on SSA Form", 2010.
@@ -63,7 +64,7 @@ class LinearScan {
   RegMask used_ = 0;
   uint32_t active_[kRegCount];
   Holes inactive_;
-  uint32_t next_event_ = 0;  // advance() has nothing to do before
+  uint32_t next_event_ = 0;  // advance() has nothing to do before this position
   uint32_t free_until_[kRegCount];
   uint32_t clobbered_at_[kRegCount];
 };

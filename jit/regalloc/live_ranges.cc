@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kBatch = 64;
 constexpr uint32_t kNotFound = UINT32_MAX;
-constexpr size_t kSparse = 16;  // a sort costs as much as a look at these
+// Sorting one block costs as much as visiting this many.
+constexpr size_t kSparse = 16;
 
 class RangeFinder {
  public:
@@ -37,7 +38,7 @@ class RangeFinder {
  private:
   struct Site {
     uint32_t block;
-    uint32_t end;  // how far the use reaches; a definition: where it starts
+    uint32_t end;  // where the use ends; for a definition: where the life starts
   };
 
   // Calls `visit(vreg, use point, site)` for every use and definition, in order of position.
@@ -89,8 +90,8 @@ class RangeFinder {
     }
   }
 
-  // Uses of one vreg must be sorted by position: within an instruction early ones come before late
-  // ones by a final sort of neighbours.
+  // Uses of one vreg must be sorted by position. Within an instruction the insertion below moves
+  // early uses before late ones.
   void collect_uses() {
     std::vector<uint32_t>& at = live_.uses_at;
     at.assign(m_.vregs.size() + 1, 0);
@@ -110,7 +111,7 @@ class RangeFinder {
     });
   }
 
-  // Side by side, because the search goes through them for every batch.
+  // Copies all predecessors into one array, because the search reads them for every batch.
   void collect_predecessors() {
     for (const MBlock& b : m_.blocks) {
       preds_at_.push_back(static_cast<uint32_t>(preds_.size()));
@@ -124,7 +125,7 @@ class RangeFinder {
   const Site& last_site(uint32_t v) const { return sites_[live_.uses_at[v + 1] - 1]; }
 
   // Lists the vregs that are used outside the block of their definition. Those that reach about
-  // as far come together, so that few batches go through many blocks.
+  // equally far are neighbours, so that few batches go through many blocks.
   void choose_crossing() {
     constexpr uint32_t kReaches = 33;
     std::array<std::vector<uint32_t>, kReaches> by_reach;
@@ -140,7 +141,7 @@ class RangeFinder {
     for (const auto& some : by_reach) crossing_.insert(crossing_.end(), some.begin(), some.end());
   }
 
-  // Finds the ranges of 64 crossing vregs.
+  // Finds the ranges of up to 64 crossing vregs.
   void find(size_t first) {
     batch_ = std::span(crossing_).subspan(first, std::min(crossing_.size() - first, kBatch));
     touched_.clear();
@@ -159,7 +160,7 @@ class RangeFinder {
     collect_ranges();
   }
 
-  // Adds the ranges of a vreg to the answer.
+  // Adds the ranges of a vreg to the result.
   void add_ranges(uint32_t v) {
     uint32_t n = found_of_[v];
     if (n == kNotFound) {  // lives in one block
@@ -186,8 +187,9 @@ class RangeFinder {
     if ((states_[b].defines | states_[b].into) == 0) touched_.push_back(b);
   }
 
-  // Most batches touch most blocks of a stretch; those whose values are wanted in rare blocks at the
-  // end as well touch few of what lies between.
+  // Sorts the touched blocks. Most batches touch most blocks of a stretch, so the whole stretch is
+  // taken. A batch of vregs that are used in rare blocks at the end touches few blocks in between,
+  // and is sorted.
   void sort_touched() {
     auto [first, last] = std::ranges::minmax(touched_);
     if (last - first >= kSparse * touched_.size()) {
@@ -198,7 +200,7 @@ class RangeFinder {
     std::iota(touched_.begin(), touched_.end(), first);
   }
 
-  // Some vregs are live at the end of a block, or used in it.
+  // Marks some vregs of the batch as live into block `b`: they are used in it, or live at its end.
   void reach(uint32_t b, uint64_t bits) {
     State& s = states_[b];
     bits &= ~(s.defines | s.into);
@@ -209,7 +211,7 @@ class RangeFinder {
     s.pending |= bits;
   }
 
-  // Goes up to the definitions.
+  // Passes liveness on to the predecessors, up to the definitions.
   void pass_on() {
     while (!work_.empty()) {
       uint32_t b = work_.back();
@@ -222,10 +224,11 @@ class RangeFinder {
     }
   }
 
-  // Goes through the blocks in order, with the vregs whose range reaches the start of the next.
+  // Visits the touched blocks in order; `open` holds the vregs whose range reaches the start of the
+  // next block.
   void collect_ranges() {
     uint64_t open = 0;
-    uint32_t next = 0;  // after the block before
+    uint32_t next = 0;  // the block after the one before
     sort_touched();
     for (uint32_t b : touched_) {
       if (b != next) {
@@ -262,26 +265,26 @@ class RangeFinder {
     for (; bits != 0; bits &= bits - 1) visit(static_cast<uint32_t>(std::countr_zero(bits)));
   }
 
-  // A block as the vregs of one batch see it.
+  // The state of a block for the vregs of one batch: bit k is the k-th of them.
   struct State {
     uint64_t defines = 0, into = 0, out_of = 0;
-    uint64_t pending = 0;  // live into it, and not passed on
+    uint64_t pending = 0;  // live into it, and not yet passed on to its predecessors
   };
 
   struct Found {
     Range range;
-    uint32_t before;  // of the same vreg, in found_
+    uint32_t before;  // the range before this one of the same vreg, in found_
   };
 
   const MachineFunction& m_;
   LiveRanges live_;
-  std::vector<Site> sites_;                   // beside live_.uses
+  std::vector<Site> sites_;                   // parallel to live_.uses
   std::vector<uint32_t> preds_at_, preds_;    // by block
   std::vector<State> states_;                 // by block; empty between batches
   std::vector<uint32_t> crossing_;            // vregs
-  std::span<const uint32_t> batch_;           // of crossing_, at hand
+  std::span<const uint32_t> batch_;           // the current part of crossing_
   std::vector<uint32_t> touched_;             // blocks that the batch touches
-  std::array<uint32_t, kBatch> next_site_{};  // in sites_, by place in the batch: not passed yet
+  std::array<uint32_t, kBatch> next_site_{};  // by index in the batch, in sites_: the next to pass
   std::vector<uint32_t> work_;                // blocks with something pending
   std::vector<Found> found_;
   std::vector<uint32_t> found_of_;  // by vreg: the last range found, in found_

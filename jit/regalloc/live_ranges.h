@@ -1,9 +1,9 @@
 // LiveRanges: where each vreg is live, and where it is used.
 //
-// Positions are those of machine.h. A vreg's ranges are sorted and disjoint: from its definition
-// (or the start of a block it is live into) to its last use there, or to the end of the block.
-// Found by walking from the uses up to the definitions, 64 vregs at a time: what the 64 do alike in
-// a block costs one step, so that long lives through many blocks cost little.
+// Positions are defined in machine.h. A vreg's ranges are sorted and disjoint: each goes from the
+// definition (or the start of a block that the vreg is live into) to the last use there, or to the
+// end of the block. The search walks from the uses up to the definitions, 64 vregs at a time. A
+// step handles all 64 in a block at once, so long lives through many blocks cost little.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Range {
 struct UsePoint {
   uint32_t pos;
   uint32_t operand;  // in MachineFunction::operands; UINT32_MAX: an edge argument or a parameter
-  float weight;      // what a register is worth here: the frequency, less where memory will do
+  float weight;      // the gain of a register here: the frequency, less where memory will do
   Policy policy;
 };
 

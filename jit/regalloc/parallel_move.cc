@@ -7,7 +7,9 @@ namespace {
 
 bool is_memory(Location l) { return !l.is_reg() && !l.is_constant(); }
 
-// The way from one class of registers to the other and back costs more than a cycle each.
+// A cycle that carries memory-to-memory moves needs the vector scratch register for those.
+// Otherwise the scratch is of the saved register's own class, because moving to the other class and
+// back costs more.
 Location scratch_for(Location saved, std::span<const Move> moves) {
   bool carries = std::any_of(moves.begin(), moves.end(),
                              [](const Move& m) { return is_memory(m.from) && is_memory(m.to); });

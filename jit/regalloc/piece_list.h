@@ -1,4 +1,4 @@
-// PieceList: the parts that the lives of vregs are split into. Each part has one location.
+// PieceList: the parts that the lives of vregs are split into.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace uptier::jit::machine {
 
-// A part of a vreg's life with one location. Parts of a vreg are linked in order, and share its
-// ranges and uses: a part has those between `from` and `to`.
+// A part of a vreg's life, with one location. The parts of a vreg are linked in order and share its
+// ranges and uses: each part has those between its `from` and `to`.
 struct Piece {
   uint32_t vreg = 0;
   uint32_t from = 0, to = 0;
@@ -21,10 +21,10 @@ struct Piece {
 };
 
 struct PieceList {
-  std::vector<Piece> pieces;  // piece v is the first part of vreg v; from == to: never live
+  std::vector<Piece> pieces;  // piece v is the first part of vreg v; from == to: v is never live
 
-  // Returns the part of `v` that is live at or around a position: the last that begins at or
-  // before, or the first. Cost: logarithmic in the number of parts.
+  // Returns the part of `v` at a position: the last one that begins at or before it, or the first
+  // part. Cost: logarithmic in the number of parts.
   uint32_t at(uint32_t v, uint32_t pos) const {
     if (pieces[v].next == UINT32_MAX) return v;
     const auto& parts = orders_[order_of_[v]];
@@ -36,7 +36,7 @@ struct PieceList {
   void add_behind(uint32_t p, const Piece& part);
 
  private:
-  std::vector<uint32_t> order_of_;             // by vreg, when it has several parts: in `orders_`
+  std::vector<uint32_t> order_of_;             // by vreg with several parts: index in `orders_`
   std::vector<std::vector<uint32_t>> orders_;  // parts of a vreg, by position
 };
 

@@ -1,7 +1,6 @@
-// A value in SSA form needs its slot written once: right after its definition, so that later parts
-// in memory cost nothing to enter. Where all entries into memory together are rarer than the
-// definition, each of them stores instead, except those from a part that was itself loaded from
-// the slot.
+// A value in SSA form is written to its slot only once: right after its definition. Entering a
+// later part in memory then costs nothing. If all entries into memory together are rarer than the
+// definition, each entry stores instead, except from a part that was itself loaded from the slot.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -12,11 +11,11 @@
 namespace uptier::jit::machine {
 namespace {
 
-// Phases of a gap: a part that begins between reads and writes is stored after moves to where it
-// was.
+// Phases of a gap. A part that begins between an instruction's reads and writes is entered in
+// kWithinLate: its value may be moved to where the instruction reads it in kWithin.
 constexpr uint8_t kWithin = 0, kWithinLate = 1, kOnEdge = 2, kArguments = 3;
 
-// A store in a bare block takes a frame to store to.
+// The cost factor of a store in a bare block: it would need a frame.
 constexpr float kBareStore = 4;
 
 class MovePlacer {
@@ -69,8 +68,8 @@ class MovePlacer {
 
   bool in_register(uint32_t part) const { return list_.pieces[part].at.is_reg(); }
 
-  // Finds the parts in registers that are entered with a value that may not be in its slot: the
-  // first, and what follows such a part.
+  // Finds the parts in registers whose value may not be in its slot: the first part of a vreg, and
+  // each part in a register that is entered from such a part.
   void find_stored() {
     stored_.assign(list_.pieces.size(), true);
     std::vector<uint32_t> first(list_.pieces.size(), UINT32_MAX), next(transitions_.size());
@@ -144,7 +143,8 @@ class MovePlacer {
     return false;
   }
 
-  // Between adjacent parts inside a block; those that meet at a block's start meet on its edges.
+  // Adds the transitions between adjacent parts inside a block. Parts that meet at the start of a
+  // block are handled on its edges.
   void find_between(uint32_t v) {
     for (uint32_t p = v; list_.pieces[p].next != UINT32_MAX; p = list_.pieces[p].next) {
       const Piece &a = list_.pieces[p], &b = list_.pieces[a.next];
@@ -200,8 +200,8 @@ class MovePlacer {
     }
   }
 
-  // What an earlier phase of a gap has copied is read where it was: what lives on past a call is
-  // often an argument that is in its place.
+  // If an earlier phase of a gap has copied a value, later phases read it from its old place. A
+  // value that lives past a call is often an argument that already is in its place.
   void forward_copies() {
     for (size_t first = 0, end; first < moves_.size(); first = end) {
       for (end = first; end < moves_.size() && moves_[end].gap == moves_[first].gap;) ++end;
@@ -238,12 +238,12 @@ class MovePlacer {
   const PieceList& list_;
   std::vector<uint32_t> block_of_;
   std::vector<bool> stores_at_def_;
-  std::vector<bool> stored_;  // by part: whoever comes here has the value in its slot too
+  std::vector<bool> stored_;  // by part: the value is in its slot too on every entry
   std::vector<Transition> transitions_;
   std::vector<EdgeChange> changes_;
   size_t next_change_ = 0;
   std::vector<Move> moves_;
-  std::vector<Copy> copies_;         // of the gap at hand, as long as both places hold the value
+  std::vector<Copy> copies_;         // of the current gap, while both places hold the value
   std::vector<uint32_t> last_from_;  // by target: 1 + the block last seen to go there
 };
 

@@ -7,7 +7,8 @@ namespace uptier::jit::machine {
 namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
-constexpr float kOften = 2;  // of the times that a frame is made
+// A hot block runs more than this many times as often as the frame is made.
+constexpr float kOften = 2;
 
 }  // namespace
 

@@ -30,7 +30,7 @@ void ScanParts::push(uint32_t p) {
   queue.push({piece.from, weight, p});
 }
 
-// Splits at a position inside the part. Returns the rest, which has no location yet.
+// Splits a part at a position inside it. Returns the rest, which has no location yet.
 uint32_t ScanParts::split(uint32_t p, uint32_t pos) {
   Piece rest = list.pieces[p];
   auto first = live_.ranges.begin() + rest.ranges_at, last = live_.ranges.begin() + rest.ranges_end;
@@ -65,7 +65,7 @@ bool ScanParts::needs_register(const Piece& p, uint32_t pos) const {
   return false;
 }
 
-// Returns the best place to end the part's location, at `latest` or before: outside of the loops
+// Returns the best position, at `latest` or before, to end the part's location: outside of loops
 // that do not use it.
 uint32_t ScanParts::split_position(uint32_t p, uint32_t latest) const {
   const Piece& piece = list.pieces[p];
@@ -83,8 +83,9 @@ uint32_t ScanParts::split_position(uint32_t p, uint32_t latest) const {
   return best;
 }
 
-// Returns where a part that is in memory comes back for a use: in front of it, or of the loops
-// around it that the part runs into. Never at or before the current position: that is decided.
+// Returns where a part in memory is loaded for a use: right before the use, or before the loops
+// around it that the part enters. Always after the current position, since everything before is
+// decided.
 uint32_t ScanParts::reload_position(uint32_t p, uint32_t use_pos) const {
   uint32_t best = use_pos & ~1u;
   uint32_t l = m_.blocks[facts_.block_of(use_pos)].loop;
@@ -97,7 +98,8 @@ uint32_t ScanParts::reload_position(uint32_t p, uint32_t use_pos) const {
 }
 
 // Returns the first use that is worth a register, or the end of the uses. A use that can read
-// memory is when another follows that runs as often, or when it can be loaded in front of its loop.
+// memory is worth one if another use follows that runs as often, or if the load can go before its
+// loop.
 uint32_t ScanParts::find_reload(uint32_t part) const {
   const Piece& p = list.pieces[part];
   for (uint32_t u = p.uses_at; u < p.uses_end; ++u) {
@@ -116,8 +118,8 @@ uint32_t ScanParts::find_reload(uint32_t part) const {
   return p.uses_end;
 }
 
-// Returns whether most of those who come to a block with the vreg of a part have it in a register.
-// The part itself, and all after it, count as memory.
+// Returns whether most jumps to a block bring the vreg of the part in a register. The part itself,
+// and all parts after it, count as memory.
 bool ScanParts::arrives_in_register(uint32_t part, uint32_t block) const {
   float all = 0, in_register = 0;
   for (uint32_t k = facts_.arrivals_at[block]; k < facts_.arrivals_at[block + 1]; ++k) {
@@ -130,8 +132,8 @@ bool ScanParts::arrives_in_register(uint32_t part, uint32_t block) const {
   return in_register > 0.5f * all;
 }
 
-// Returns the start of a block before `latest` at which the value may as well be in a register
-// again, because it mostly arrives in one: what is after a call on another path. Or `latest`.
+// Returns the start of a block before `latest` where the value mostly arrives in a register, or
+// `latest`. An example is a block after a join, when only one path makes a call.
 uint32_t ScanParts::rejoin_position(uint32_t part, uint32_t latest) const {
   const Piece& p = list.pieces[part];
   uint32_t earliest = std::max(p.from, now) + 1, last = std::min(p.to, latest);
@@ -149,8 +151,8 @@ uint32_t ScanParts::rejoin_position(uint32_t part, uint32_t latest) const {
   return latest;
 }
 
-// Puts the whole part in memory, up to the next use that is worth a register, or a block where it
-// is in one anyway.
+// Puts the whole part in memory, up to the next use that is worth a register, or up to a block
+// where the value mostly arrives in a register.
 void ScanParts::spill_whole(uint32_t p) {
   uint32_t use = find_reload(p);
   uint32_t at = kNone;
@@ -158,7 +160,8 @@ void ScanParts::spill_whole(uint32_t p) {
     at = reload_position(p, live_.uses[use].pos);
     if (at <= list.pieces[p].from) at = kNone;
   }
-  // A first part was never in a register.
+  // Only a part made by a split can arrive in a register: the first part of a vreg has no part
+  // before it.
   if (p >= m_.vregs.size()) at = rejoin_position(p, at);
   if (at < list.pieces[p].to) push(split(p, at));
   list.pieces[p].at = Location::slot(list.pieces[p].vreg);

@@ -1,5 +1,5 @@
-// ScanParts: the parts of the linear scan, those that still wait for a location, and where they are
-// split.
+// ScanParts: the parts of the linear scan, the queue of parts that wait for a location, and the
+// choice of where to split them.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,13 @@ class ScanParts {
 
   // Puts a part into the queue.
   void push(uint32_t piece);
-  // Splits at a position inside the part. Returns the rest, which has no location yet.
+  // Splits a part at a position inside it. Returns the rest, which has no location yet.
   uint32_t split(uint32_t p, uint32_t pos);
   void spill_from(uint32_t p, uint32_t pos);
-  // Puts the whole part in memory, up to the next use that is worth a register, or a block where it
-  // is in one anyway.
+  // Puts the whole part in memory, up to the next use that is worth a register, or up to a block
+  // where the value mostly arrives in a register.
   void spill_whole(uint32_t p);
-  // Returns the best place to end the part's location, at `latest` or before: outside of the loops
+  // Returns the best position, at `latest` or before, to end the part's location: outside of loops
   // that do not use it.
   uint32_t split_position(uint32_t p, uint32_t latest) const;
   // Returns whether the part has to be in a register for the instruction at a position.
@@ -43,11 +43,12 @@ class ScanParts {
   std::vector<uint32_t> cursor;  // by piece: the range at or after the current position
   std::vector<bool> spilled;     // by vreg: has a slot
   std::priority_queue<Start> queue;
-  uint32_t now = 0;  // the start of the part that is processed
+  uint32_t now = 0;  // the start of the part being processed
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  static constexpr uint32_t kBlocksAhead = 64;  // that are looked at for a place to reload
+  // The search for a place to reload looks at this many blocks.
+  static constexpr uint32_t kBlocksAhead = 64;
 
   uint32_t reload_position(uint32_t p, uint32_t use_pos) const;
   uint32_t find_reload(uint32_t part) const;

@@ -8,7 +8,7 @@
 namespace uptier::jit::x64 {
 namespace {
 
-constexpr unsigned kDeepest = 4;  // definitions looked through
+constexpr unsigned kDeepest = 4;  // the most definitions that most() looks through
 
 class AddressTaker {
  public:
@@ -65,8 +65,9 @@ class AddressTaker {
     parts_.taken = true;
   }
 
-  // index = x - d, which wraps around where x < d: to the last d bytes before 2^32, where [x - d]
-  // is one of the last d bytes before the base. An offset could lead out of both, to what is there.
+  // index = x - d. If x < d, the index wraps around to the last d bytes before 2^32, while [x - d]
+  // is among the last d bytes before the base. Fences cover both, so both fault. A further offset
+  // could lead past either fence to other data, so there must be none.
   bool take_difference(Value x, uint32_t c) {
     uint32_t d = 0 - c;
     if (!fenced_ || d > kFenceBytes || parts_.offset != 0 || parts_.scale != 0) return false;
@@ -89,7 +90,7 @@ class AddressTaker {
     parts_.taken = true;
   }
 
-  // Returns a bound of an i32 that its definition gives.
+  // Returns an upper bound of an i32, from its definition.
   uint64_t most(Value v, unsigned depth) const {
     const Inst* i = def(v);
     if (!i || depth == kDeepest || f_.type_of(v) != Type::kI32) return UINT32_MAX;

@@ -1,8 +1,9 @@
-// AddressParts: an access as [base + index * 2^scale + offset], with what its index is made of.
+// AddressParts: an access as [base + index * 2^scale + offset], with parts of its index's
+// definition folded in.
 //
-// A shift by 1 to 3 and the addition of a constant go into the address when the sum is the same
-// there: always for an i64 index, for an i32 index when it is known not to wrap around at 2^32, or
-// when it makes no difference since both places fault (kMemFenced).
+// A shift by 1 to 3 and the addition of a constant are folded into the address if the sum stays the
+// same: always for an i64 index, and for an i32 index if it is known not to wrap around at 2^32, or
+// if wrapping makes no difference because both places fault (kMemFenced).
 #pragma once
 
 #include "jit/ir/function.h"
@@ -13,8 +14,8 @@ struct AddressParts {
   Value base;
   Value index = Value::none();  // none: there is no index, or it is a constant
   uint8_t scale = 0;            // log2
-  int64_t offset = 0;           // a u32 as it came; within int32 where anything was taken in
-  bool taken = false;           // the index is not the access's own operand
+  int64_t offset = 0;           // the access's own u32; within int32 if anything was folded in
+  bool taken = false;  // something was folded in: the index is not the access's own operand
 };
 
 // Pure; cost: constant.

@@ -23,14 +23,15 @@ void BaselineAssembler::prologue() {
   self_ = b_.new_label();
   b_.bind(self_);
   using Kind = FrameState::Kind;
-  bool pad = b_.has_landing_pads();  // the frame is not made where it usually is
+  // After a landing pad the frame is made later than usual, so rows describe it.
+  bool pad = b_.has_landing_pads();
   if (pad) b_.frame_row({Kind::kNone});
   b_.landing_pad();
   a_.push(x86::rbp);
   if (pad) b_.frame_row({Kind::kPushed});
   a_.mov(x86::rbp, x86::rsp);
   if (pad) b_.frame_row({Kind::kMade});
-  a_.sub(x86::rsp, imm(INT32_MAX));  // the form with four bytes, patched by finish()
+  a_.sub(x86::rsp, imm(INT32_MAX));  // the form with a four-byte immediate, patched by finish()
   frame_patch_ = b_.offset() - 4;
   if (in_.check_stack) check_stack();
 }
@@ -41,7 +42,7 @@ void BaselineAssembler::check_stack() {
   a_.jb(b_.trap_label(TrapCode::kStackExhausted, 0));
 }
 
-// Registers stay where the caller put them; stack arguments move to their slots.
+// Register arguments stay in their registers; stack arguments move to their slots.
 void BaselineAssembler::take_parameters(std::span<const Value> params) {
   ArgCursor cursor;
   constexpr int32_t kFirstStackArgument = 16;  // above rbp and the return address
@@ -73,7 +74,8 @@ void BaselineAssembler::finish(uint32_t call_points) {
 
 Result<std::unique_ptr<Code>> BaselineAssembler::publish() {
   b_.tables().frame_size = frame_size_;
-  // What a failing guard needs to go on is not refused for want of room.
+  // Code that a failing guard continues in may exceed the budget: without it, the guard could not
+  // leave.
   return b_.publish(in_.space, 0, in_.method, in_.enterable);
 }
 

@@ -1,21 +1,23 @@
-// BaselineAssembler: the code of the baseline compiler on x86-64: how each operation is done.
+// BaselineAssembler: the baseline compiler's code for each operation on x86-64.
 //
-// Its user says what to do, in order, on values: see baseline/baseline_compiler.h. Nothing here knows
-// the IR: operands are numbers of values, whose types, constants and uses values() is told before.
+// Its user, baseline/baseline_compiler.h, names the operations in order. Nothing here knows the IR:
+// operands are numbers of values, and values() must be told their types, constants and uses
+// beforehand.
 //
 //   entry:  push rbp; mov rbp, rsp; sub rsp, N; stack check; [slab pointer]
-//   blocks: what the user says
-//   after:  slow sides of probes, loop checks and counters; ways in and out; jump tables; traps;
+//   blocks: the operations of the user
+//   after:  slow paths of probes, loop checks and counters; entries and exits; jump tables; traps;
 //           constants                                                        all by finish()
 //
-// The frame: canonical slots, spill slots, then room for outgoing stack arguments at rsp. N is known at
-// the end and patched.
+// The frame: canonical slots, spill slots, then room for outgoing stack arguments at rsp. N is
+// known only at the end, and patched in.
 //
-// Operations read their operands, use each of them once, and define their result in values(). All keep
-// what other registers hold. An operation that sets the flags returns what to test; nothing may come
-// between it and the operation that takes the condition but what is said there.
+// Operations read their operands, use up one use of each, and define their result in values(). All
+// preserve the values in other registers. An operation that sets the flags returns the condition to
+// test; only the operations documented as such may come between it and the operation that takes the
+// condition.
 //
-// A *held* place keeps the method's countdown of loop iterations in kCountdown: see
+// At a *held* place the method's countdown of loop iterations is in kCountdown: see
 // baseline/held_stretches.h.
 //
 //   Thread: none of its own. Errors: kept until publish().
@@ -50,9 +52,9 @@ class BaselineAssembler {
     const FrameLayout& frame;
     bool instrumented = false;
     bool check_stack = false;
-    bool enterable = false;           // entries are kept: mark_entry(), calls
+    bool enterable = false;           // records entries: mark_entry(), calls
     bool observes_loops = false;      // there are loop probes
-    bool holds_countdown = false;     // kCountdown is not for values
+    bool holds_countdown = false;     // kCountdown holds no values
     const ProbePlan* plan = nullptr;  // of the instrumented copy; null: the default one
   };
   explicit BaselineAssembler(const Input& in);
@@ -64,9 +66,9 @@ class BaselineAssembler {
 
   // ---- The body as a whole (baseline_assembler.cc)
   void prologue();
-  // Makes the function's parameters known where the caller has put them.
+  // Defines the function's parameters at the places where the caller put them.
   void take_parameters(std::span<const Value> params);
-  // Emits what comes after the body. `call_points`: the first point that is a return of a call.
+  // Emits the code after the body. `call_points`: the first point that is a return from a call.
   void finish(uint32_t call_points);
   // Bytes below rbp; after finish().
   uint32_t frame_size() const { return frame_size_; }
@@ -77,26 +79,27 @@ class BaselineAssembler {
   void bind(const Label& l) { b_.bind(l); }
   void jump(const Label& to) { a_.jmp(to); }
   void jump_if(Condition c, const Label& to) { emit_jump_if(b_, c, to); }
-  // Goes to one of the targets; the last one is for all other indices. A chain compares with each.
+  // Jumps to the target with the number `index`; the last one is for all other indices. A chain
+  // compares with each.
   void switch_chain(Value index, std::span<const Label> targets);
   void switch_table(Value index, std::vector<Label> targets);
-  // Puts the function's result where the caller looks for it.
+  // Puts the function's result where the caller expects it.
   void set_result(Value v);
   void leave_frame();  // and returns
   void trap(TrapCode code, Origin loc) { b_.trap_now(code, loc); }
   void trap_if(Condition c, TrapCode code, Origin loc) {
     emit_jump_if(b_, c, b_.trap_label(code, loc));
   }
-  // From here on the code belongs to a block site.
+  // Code emitted from here on belongs to a block site.
   void begin_site(SiteId site) { b_.probe_row(site); }
 
   // ---- Checks at loop headers (baseline_check.cc)
-  // Emits the check of a header, and returns its number.
+  // Emits the check of a loop header, and returns the check's number.
   uint32_t loop_check(uint32_t loop, bool held);
-  // Jumps past a check that was emitted, by a check of its own. Returns false, having done nothing, if
-  // a jump table lies between.
+  // Jumps past a check that was emitted before, after a check of its own. Returns false and emits
+  // nothing if a jump table lies between.
   bool jump_past_check(uint32_t check);
-  // Says that the frames of other copies come in here, for a loop.
+  // Marks this place as the one where frames of other copies enter a loop.
   void mark_loop(uint32_t loop);
   void load_countdown();
   void store_countdown();
@@ -132,16 +135,16 @@ class BaselineAssembler {
     Value base;
     Value index = Value::none();
     uint32_t offset = 0;
-    bool fuel = false;      // the thread's fuel; the base is used, but not read
-    bool in_frame = false;  // the base is frame_memory(); likewise
+    bool fuel = false;      // accesses the thread's fuel; the base is used up, but not read
+    bool in_frame = false;  // the base is frame_memory(); it is used up, but not read
     bool traps = false;     // a fault is a trap
     Origin loc;
   };
   void load(Opcode op, Type t, Value result, const Access& at);
   void store(Opcode op, Type t, Value v, const Access& at);
-  // kFill, kCopy: `from` is an address or what is stored; `width`: bytes of an element.
+  // kFill, kCopy: `from` is the value to store or the source address; `width`: bytes of an element.
   void bulk(Opcode op, Value from, Value to, Value count, uint32_t width, bool traps, Origin loc);
-  // Clears so many bytes of the frame's own memory; the result is its address.
+  // Clears the first `bytes` bytes of the frame's own memory; the result is its address.
   void frame_memory(Value result, uint64_t bytes);
 
   // ---- Conditions (baseline_condition.cc)
@@ -151,7 +154,7 @@ class BaselineAssembler {
   Condition compare_zero(Opcode op, Value v);
   Condition overflow(Binary op, Type t, Value a, Value b);
   void set(Condition c, Value result);
-  // A selection: begin_select, then what sets the flags, then end_select.
+  // A selection: begin_select, then the operation that sets the flags, then end_select.
   struct Selection {
     unsigned from;  // registers
     unsigned to;
@@ -163,46 +166,47 @@ class BaselineAssembler {
   struct Call {
     enum class Kind : uint8_t { kMethod, kIndirect, kHost };
     Kind kind;
-    MethodId method = {};                   // kMethod
-    Value target = {};                      // kIndirect
-    const void* address = nullptr;          // kHost
-    const ProbePlan::Site* site = nullptr;  // kIndirect: counts the targets; null: nothing does
+    MethodId method = {};           // kMethod
+    Value target = {};              // kIndirect
+    const void* address = nullptr;  // kHost
+    // For kIndirect: counts the targets; null: they are not counted.
+    const ProbePlan::Site* site = nullptr;
     const Signature* signature = nullptr;
     std::span<const Value> args;
     Value result;  // none: there is none
     Type type = Type::kNone;
     Origin loc;
     bool may_trap = false;          // the host may leave a pending trap
-    bool returns_to_point = false;  // code may be entered where it returns
+    bool returns_to_point = false;  // code may be entered at the call's return address
     bool held = false;
   };
   void call(const Call& c);
 
-  // ---- Ways into the middle and out of it (baseline_exit.cc)
-  // Marks the place as one that frames of other code may come to. What registers hold there is in the
-  // frame too, if it is needed: live values have canonical slots there.
+  // ---- Entries in the middle of the body, and exits (baseline_exit.cc)
+  // Marks a place where frames of other code may enter. Values that registers hold here are in the
+  // frame as well if they are needed: live values have canonical slots here.
   void mark_entry(uint32_t point, bool held);
   struct ExitPlace {
     uint32_t exit = 0;   // its number, see analysis/deopt_targets.h
-    uint32_t point = 0;  // where the host's interpreter goes on
+    uint32_t point = 0;  // the point where the host's interpreter continues
     uint32_t pc = 0;
     GuardReason reason{};
     Origin loc;
     bool in_loop = false;
   };
-  // Leaves for the host's interpreter unless the condition holds, with `values`, which are used once
-  // each. `asks`: asks the runtime whether to leave although it holds.
+  // Leaves for the host's interpreter unless the condition holds, and takes along `values`, which
+  // are used once each. `asks`: if the condition holds, asks the runtime whether to leave anyway.
   void leave_unless(Condition c, const ExitPlace& place, std::span<const Value> values, bool held,
                     bool asks);
 
   // ---- Counters of control flow (baseline_counters.cc)
   void load_slab();
-  // Increments the counter at an offset of the slab; nothing for ProbePlan::kNone. Changes r11 and the
-  // flags.
+  // Increments the counter at an offset of the slab; does nothing for ProbePlan::kNone. Changes r11
+  // and the flags.
   void count(uint32_t offset);
 
   // ---- Probes of sites and loops (baseline_probe.cc)
-  // `v` is used; none for kHit. `number`, `tag`: of the probe, for kLog.
+  // `v` is used up; none for kHit. `number`, `tag`: of the probe, for kLog.
   void observe(const ProbePlan::Site& s, Value v, uint32_t number, uint32_t tag);
   // `at`: offset of the loop's words; kNone: not observed. `extra`: see sampler::LoopKey.
   void enter_loop(uint32_t at, uint32_t extra);
@@ -228,7 +232,7 @@ class BaselineAssembler {
     Value from;
     int32_t to;
   };
-  // A probe's call of its routine, after the body. `value` is a general register.
+  // A call of a probe's routine, after the body. `value` is a general register.
   struct ProbeSlow {
     Label slow, resume;
     ProbeRoutine routine;
@@ -236,7 +240,7 @@ class BaselineAssembler {
     uint32_t value;
     uint32_t extra;
   };
-  // A point where the body can be entered, and what its registers hold there.
+  // A point where the body can be entered, and the values that its registers hold there.
   struct Entry {
     uint32_t point;
     Label at;
@@ -249,9 +253,9 @@ class BaselineAssembler {
     SiteId site;
     std::vector<ExitValue> values;
     bool held;
-    Label back = {};  // of an exit that may stay
+    Label back = {};  // valid if the exit may return
   };
-  // Registers to be filled for a call: a value and where it goes (ids as in ValueCache).
+  // A register to be filled for a call: the value and the register's id (as in ValueCache).
   struct ArgMove {
     Value from;
     uint8_t to;
@@ -278,7 +282,7 @@ class BaselineAssembler {
   asmjit::Operand float_operand(Value v);
   void float_op(Opcode op, bool wide, const Xmm& d, const asmjit::Operand& s);
 
-  // Builds the operand of an access. Addresses stay pinned.
+  // Builds the operand of an access. The address registers stay pinned.
   Mem address(const Access& at);
   void use_address(const Access& at);
   void row(bool traps, Origin loc);
@@ -297,7 +301,7 @@ class BaselineAssembler {
   void increment_scalable(uint32_t offset, uint32_t width);
   void emit_counter_slow();
 
-  // Returns a register with what a probe sees of v: 64 bits. It may be v's own.
+  // Returns a register with the 64 bits of v that a probe records. It may be v's own.
   Gp observed(Value v);
   void count_in_table(const ProbePlan::Site& s, const Gp& value);
   void count_in_range(const ProbePlan::Site& s, Value v);

@@ -1,4 +1,4 @@
-// Calls. Every register is the callee's, so all that lives on goes home first.
+// Calls. The callee may change every register, so all live values are stored to their homes first.
 #include "jit/x64/baseline_assembler.h"
 
 #include "jit/x64/call_layout.h"
@@ -48,7 +48,8 @@ void BaselineAssembler::pass_arguments(std::span<const Value> args, const Signat
   if (cursor.stack_words() > outgoing_words_) outgoing_words_ = cursor.stack_words();
 }
 
-// The frame that deopt makes of a caller returns to where the call does, so it looks for a trap too.
+// A frame that deoptimization makes for the caller returns to this address too, so the code after
+// the call checks for a pending trap.
 void BaselineAssembler::emit_call(const Call& c) {
   emit_call_alone(c);
   b_.call_row(c.loc);

@@ -3,13 +3,13 @@
 //   plain:        dec dword [countdown]; jle slow     or, where it is held: dec r10d; jle slow
 //   instrumented: inc dword [countdown]; jns slow
 //
-// Where a block of a plain copy ends with a jump back to a header, the jump is the check:
+// In a plain copy, if a block ends with a jump back to a header, that jump does the check:
 //
 //   dec r10d; jg past the header's check; jmp slow
 //
-// so that a loop which is tested at its top pays no more than it would without a check. This is not done
-// across jump tables: an interpreter's loop took 1 to 14 % longer with a conditional jump in its place
-// (docs/notes/0021).
+// So a loop that is tested at its top pays no more than without a check. This is not done across
+// jump tables: an interpreter's loop took 1 to 14 % longer with a conditional jump in place of its
+// jump (docs/notes/0021).
 #include "jit/x64/baseline_assembler.h"
 
 #include "sampler/context.h"
@@ -71,7 +71,7 @@ void BaselineAssembler::emit_loop_slow() {
     b_.jump_untracked(x86::rax);
     LoopEntry& entry = b_.tables().loops[s.loop];
     entry.arrive_offset = b_.offset();
-    // Whoever comes from another copy brings no slab pointer.
+    // Frames of other copies do not bring a slab pointer.
     if (in_.instrumented) load_slab();
     arrive_in_loops();
     if (s.held) {

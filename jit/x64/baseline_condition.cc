@@ -1,4 +1,4 @@
-// Comparisons, and what reads them.
+// Comparisons, and the operations that read their flags.
 #include "jit/x64/baseline_assembler.h"
 
 #include <utility>
@@ -59,9 +59,9 @@ void BaselineAssembler::set(Condition c, Value result) {
   values_.define(result, d);
 }
 
-// The moves come first and the flags last. Operands stay where they are until the comparison has read
-// them, so the copy must be a new register if the comparison wants its source too. It is, because a
-// value that the waiting comparison uses does not die here.
+// The moves come first and the comparison last. Operands stay in their registers until the
+// comparison has read them, so the copy must be a new register if the comparison reads the same
+// value. It is, because a value with a use by the pending comparison does not die here.
 BaselineAssembler::Selection BaselineAssembler::begin_select(Type t, Value when_set,
                                                              Value otherwise) {
   if (is_float(t)) {

@@ -1,7 +1,7 @@
 // Counters of control flow in instrumented copies: mov r11, [rbp - 8]; inc [r11 + offset].
 //
-// Where a counter stands flags are dead, and r11 holds nothing. What the increment is depends on the
-// plan's mode alone, see probes/probe_plan.h.
+// At a counter, the flags are dead and r11 holds nothing. The plan's mode alone determines the form
+// of the increment, see probes/probe_plan.h.
 #include "jit/x64/baseline_assembler.h"
 
 #include "sampler/context.h"
@@ -66,7 +66,8 @@ void BaselineAssembler::emit_counter_slow() {
   for (const CounterSlow& s : counter_slow_) {
     b_.bind(s.slow);
     if (s.offset != 0) a_.add(kScratch, imm(s.offset));
-    // In the code space: r11 is taken, so there is no other way to get there.
+    // The routine is in the code space, so rel32 reaches it. r11 is taken and cannot carry its
+    // address.
     b_.rel32({0xe8}, in_.plan->narrow ? h.scalable_count32 : h.scalable_count64);
     a_.jmp(s.resume);
   }

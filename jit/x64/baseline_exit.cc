@@ -1,8 +1,8 @@
-// Ways into the middle of a body, and ways out of it.
+// Entries in the middle of a body, and exits.
 //
-//   in:   after the body, for each point where registers hold values: loads of those; jmp point
-//   out:  after the body, for each guard: call leave, whose return address finds the exit's row;
-//         for tests once more: call ask_to_leave; jmp back
+//   entry:  after the body, for each point where registers hold values: load them; jmp point
+//   exit:   after the body, for each guard: call leave; its return address identifies the row;
+//           for tests a second one: call ask_to_leave; jmp back
 #include "jit/x64/baseline_assembler.h"
 
 #include <utility>

@@ -117,8 +117,8 @@ void BaselineAssembler::convert_int(Opcode op, Type t, Value result, Value v) {
   values_.define(result, d);
 }
 
-// An i32 in a register is the i64 it was cut from with the upper half forgotten, so wrap is no
-// instruction at all, and extend_u is none where the upper half is known to be zero.
+// An i32 in a register is an i64 whose upper half is undefined. So wrap needs no instruction, and
+// extend_u needs none if the upper half is known to be zero.
 void BaselineAssembler::extend(Opcode op, Value result, Value v) {
   if (op == Opcode::kWrap) return values_.define(result, values_.take_gp(v), false);
   if (op == Opcode::kExtendU) {

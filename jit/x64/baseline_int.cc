@@ -5,7 +5,7 @@
 
 namespace uptier::jit::x64 {
 
-// d = d op v, where v may be a register, a home, or an immediate.
+// d = d op v, where v may be a register, a home slot, or an immediate.
 void BaselineAssembler::apply(Binary op, const Gp& d, Value v, bool wide) {
   Gp to = gp(d, wide);
   auto emit = [&](const auto& s) {
@@ -44,7 +44,7 @@ void BaselineAssembler::binary(Binary op, Type t, Value result, Value a, Value b
   values_.define(result, d);
 }
 
-// A sum whose first operand lives on needs no copy of it.
+// If the first operand lives on, lea makes the sum in a new register without a copy.
 bool BaselineAssembler::add_to_third(Type t, Value result, Value a, Value b) {
   if (!values_.in_register(a) || values_.dies(a)) return false;
   if (!values_.is_immediate(b) && !values_.in_register(b)) return false;
@@ -93,7 +93,8 @@ void BaselineAssembler::shift(Opcode op, Type t, Value result, Value v, Value co
     d = values_.take_gp(v);
     emit(gp(d, wide), x86::cl);
   }
-  // The same holds for a count that happens to be 0 at run time, unless the copy was clean.
+  // The same holds for a variable count that is 0 at run time, so the upper half is not known to be
+  // clean.
   bool clean = wide || values_.is_constant(count);
   values_.define(result, d, clean);
 }
@@ -114,7 +115,7 @@ void BaselineAssembler::divide(Opcode op, Type t, Value result, Value dividend, 
   values_.define(result, quotient ? x86::rax : x86::rdx);
 }
 
-// The product lies in rdx and rax.
+// The instruction leaves the product in rdx and rax.
 void BaselineAssembler::multiply_high(Opcode op, Type t, Value result, Value x, Value y) {
   bool wide = is_wide(t);
   values_.vacate(Gp::kIdDx);

@@ -22,7 +22,7 @@ Mem BaselineAssembler::address(const Access& at) {
   return emit_address(b_, register_of_base, values_.index_of(at.index), at.offset, kScratch);
 }
 
-// Registers that the string operation wants may hold arguments of the function.
+// rdi, rcx and rax are pushed because they may hold arguments of the function.
 void BaselineAssembler::frame_memory(Value result, uint64_t bytes) {
   for (Gp r : {x86::rdi, x86::rcx, x86::rax}) a_.push(r);
   a_.lea(x86::rdi, x86::ptr(x86::rbp, in_.frame.memory));
@@ -92,7 +92,7 @@ void BaselineAssembler::store_constant(Opcode op, Type t, Value v, Mem to, const
   if (op == Opcode::kStore8) size = 1;
   if (op == Opcode::kStore16) size = 2;
   if (op == Opcode::kStore32) size = 4;
-  // The assembler takes narrow immediates by their unsigned value.
+  // The assembler expects narrow immediates as unsigned values.
   if (size == 1) bits &= 0xff;
   if (size == 2) bits &= 0xffff;
   to.setSize(size);

@@ -1,8 +1,7 @@
 // Moves that happen at once: an edge fills canonical slots, a call fills registers.
 //
-// All sources are read, as far as one can tell, before any destination is written. A move is done when
-// nothing else still has to read its destination. What remains then are cycles, which one scratch
-// register opens.
+// A move is done when no remaining move reads its destination. When only cycles are left, one
+// scratch register opens them.
 #include "jit/x64/baseline_assembler.h"
 
 #include <bit>
@@ -32,8 +31,8 @@ bool BaselineAssembler::needs_moves(std::span<const Value> args,
   return false;
 }
 
-// Homes first: nothing overwrites registers and constants, so those can wait until no slot is read
-// any more.
+// Moves from home slots come first. Nothing overwrites registers and constants, so those can wait
+// until no slot has to be read any more.
 void BaselineAssembler::move_to_slots(std::span<const Value> args, std::span<const Value> params) {
   moves_.clear();
   for (size_t n = 0; n < args.size(); ++n) {
@@ -101,7 +100,7 @@ void BaselineAssembler::move_slot(int32_t from, int32_t to, bool wide) {
   emit_frame_store(b_, to, kScratch, wide);
 }
 
-// [to] = v, through the scratch registers when need be. `to` has the size of v's type.
+// [to] = v, through a scratch register if necessary. `to` has the size of v's type.
 void BaselineAssembler::store_value(Value v, const Mem& to) {
   Type t = values_.type_of(v);
   bool wide = is_wide(t);
@@ -156,7 +155,7 @@ void BaselineAssembler::move_registers() {
       a_.mov(x86::gpq(to), x86::gpq(from));
     }
   };
-  // Does `to` and then whatever waited for its source to be read.
+  // Does the move to `to`, and then each move that waited for its source to be read.
   auto run = [&](unsigned to) {
     while (source_[to] >= 0 && readers[to] == 0) {
       auto from = static_cast<unsigned>(std::exchange(source_[to], int8_t{-1}));
@@ -168,7 +167,7 @@ void BaselineAssembler::move_registers() {
   each_target(run);
   each_target([&](unsigned to) {
     if (source_[to] < 0) return;
-    // A cycle: every register in it is read once. The scratch register stands in for the first.
+    // A cycle: every register in it is read once. The scratch register replaces the first.
     unsigned scratch = to >= 16 ? 16 + kXmmScratch.id() : kScratch.id();
     move(scratch, to);
     for (int8_t& from : source_) {

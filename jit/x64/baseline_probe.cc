@@ -1,6 +1,6 @@
 // Probes of sites and loops, in the instrumented copy.
 //
-// The commonest case of a table, a hit of its first entry:
+// The most common case of a table, a hit of its first entry:
 //
 //   mov r11, [rbp + slab]
 //   cmp [r11 + key], value
@@ -13,7 +13,8 @@
 //   header: inc [iterations]
 //   leave:  cmp dword [entries on the stack], 0; jne slow
 //
-// All keep every register but r11 and the flags, so they may stand wherever no flags wait.
+// All preserve every register but r11, and change the flags. So they may stand wherever no flags
+// are live.
 #include "jit/x64/baseline_assembler.h"
 
 #include "jit/ir/turns.h"
@@ -26,7 +27,7 @@ namespace {
 
 using sampler::TableShape;
 
-// A condition of a selection, which has no table:
+// A condition of a selection has no table:
 //
 //   xor now, now; test value, value; setnz now
 //   mov r11, [rbp + slab]
@@ -154,15 +155,15 @@ void BaselineAssembler::count_iteration(uint32_t at) {
   a_.inc(slab_word(at + 8 * sampler::kLoopIterations));
 }
 
-// Without sites both copies have the same frame. Probes that read values change what is in registers
-// when, so that either copy may spill more than the other. A plain copy has the same bytes with and
-// without a plan, so it takes its own frame in any case.
+// Without sites both copies have the same frame. Probes that read values change which values are in
+// registers, so either copy may spill more than the other. A plain copy has the same bytes with and
+// without a plan, so it sets up its own frame in any case.
 bool BaselineAssembler::frames_differ() const {
   return !in_.instrumented || (probes_ != nullptr && probes_->has_sites());
 }
 
-// From another copy, whose frame may be smaller or larger; no register holds a value. The slab is in
-// r11.
+// Arrives from another copy, whose frame may be smaller or larger. No register holds a value. The
+// slab is in r11.
 void BaselineAssembler::arrive_in_loops() {
   if (!frames_differ()) return;
   a_.lea(x86::rsp, x86::ptr(x86::rbp, INT32_MIN));  // patched by finish()
@@ -175,15 +176,15 @@ void BaselineAssembler::arrive_in_loops() {
 
 // ---- Calls of routines ------------------------------------------------------------------------
 
-// Leaves the line when the condition holds; `resume` of the last entry is where it comes back to.
-// The slab is in r11.
+// Jumps to the slow path if the condition holds. It returns to `resume` of the last entry. The slab
+// is in r11.
 void BaselineAssembler::probe_slow(ProbeRoutine r, uint32_t offset, uint32_t value, uint32_t extra,
                                    x86::CondCode when) {
   probe_slow_.push_back({b_.new_label(), b_.new_label(), r, offset, value, extra});
   a_.j(when, probe_slow_.back().slow);
 }
 
-// See code/probe_routines.h. An immediate is pushed by its sign; the functions read 32 bits.
+// See code/probe_routines.h. The push extends the sign of an immediate; the functions read 32 bits.
 void BaselineAssembler::call_probe(ProbeRoutine r, uint32_t offset, uint32_t value,
                                    uint32_t extra) {
   a_.push(imm(static_cast<int32_t>(extra)));

@@ -21,7 +21,8 @@ uint32_t named(const Operand_& o) {
   return base | (m.hasIndexReg() ? 1u << m.indexId() : 0);
 }
 
-// Returns whether the offset is one that a body says: not a place in a frame or a table of the library.
+// Returns whether the offset may come from the guest: it is not a place in a frame or in a table of
+// the library.
 bool is_chosen(const Mem& m) {
   if (m.hasBaseLabel() || m.hasSegment()) return false;
   bool library =
@@ -29,13 +30,13 @@ bool is_chosen(const Mem& m) {
   return !library && (m.hasBaseReg() || m.hasIndexReg());
 }
 
-// The constant as an instruction of this width takes it.
+// Returns the constant as an instruction of this width reads it.
 int64_t value_of(const Operand_& immediate, uint32_t bytes) {
   int64_t v = immediate.as<asmjit::Imm>().value();
   return bytes == 8 ? v : static_cast<int32_t>(v);
 }
 
-// 0: no width that a large constant fits.
+// Returns the width of an operand; 0 if it cannot take a large constant.
 uint32_t operand_bytes(const Operand_& o) {
   if (is_gp(o)) return o.as<x86::Reg>().size();
   return o.isMem() ? o.as<Mem>().size() : 0;
@@ -93,7 +94,7 @@ asmjit::Error BlindAssembler::rewrite(Rewritten& r) {
   resetExtraReg();
   size_t start = offset();
   pause();
-  // In its own register, and nothing is left of the instruction.
+  // A move to a register loads it directly; nothing of the instruction is left.
   if (r.id == I::kIdMov && r.immediate == 1 && is_gp(r.ops[0])) {
     uint32_t bytes = operand_bytes(r.ops[0]);
     auto bits = static_cast<uint64_t>(value_of(r.ops[1], bytes));
@@ -118,7 +119,7 @@ asmjit::Error BlindAssembler::rewrite(Rewritten& r) {
   return error;
 }
 
-// A register that the instruction does not name. One at a time can be lent.
+// Finds a register that the instruction does not name. Only one can be lent at a time.
 bool BlindAssembler::take(Rewritten& r, Gp* scratch) {
   if ((r.used >> x86::r11.id() & 1) == 0) {
     *scratch = x86::r11;
@@ -136,7 +137,7 @@ bool BlindAssembler::take(Rewritten& r, Gp* scratch) {
   return true;
 }
 
-// d = bits, all 64 of them.
+// d = bits, in all 64 bits.
 void BlindAssembler::load(const Gp& d, uint64_t bits) {
   auto low = static_cast<uint32_t>(draw());
   auto key = static_cast<int32_t>(low);
@@ -156,7 +157,8 @@ void BlindAssembler::load(const Gp& d, uint64_t bits) {
   lea(d.r64(), x86::ptr(d.r64(), other));
 }
 
-// The product of three operands is made in the register of the constant, and moved to `product`.
+// A product of three operands is computed in the register of the constant, and then moved to
+// `product`.
 bool BlindAssembler::hide_immediate(Rewritten& r, Gp* product) {
   uint32_t bytes = operand_bytes(r.ops[0]);
   Gp value;

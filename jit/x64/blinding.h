@@ -1,24 +1,24 @@
-// BlindAssembler: constants that a guest chooses do not appear in code as they are.
+// BlindAssembler: constants that a guest chooses never appear literally in code.
 //
-// Who chooses a program's constants chooses bytes of executable memory, and could jump into the middle
-// of an instruction that carries them. So each one is written as the difference to a number that
-// nobody can guess, and put together where it is needed, with the flags kept:
+// Someone who chooses a program's constants chooses bytes of executable memory, and could jump into
+// the middle of an instruction that carries them. So each constant is written as the difference to
+// an unpredictable number, and computed where it is needed, with the flags preserved:
 //
 //   mov r, c            mov r, c - k;  lea r, [r + k]
 //   mov r64, c64        mov r, bswap(c - k2) - k1;  lea r, [r + k1];  bswap r;  lea r, [r + k2]
 //   op x, c             mov r11, c - k;  lea r11, [r11 + k];  op x, r11
 //   op [b + i + c], x   mov r11, c - k;  lea r11, [r11 + k];  lea r11, [r11 + b];  op [r11 + i], x
 //
-// The numbers come from a generator that is started again for each body. Where r11 is taken, another
-// register is lent, and waits in xmm15 (both are the compilers' scratch registers, and so free wherever
-// they name neither).
+// The numbers come from a generator that is started again for each body. If the instruction names
+// r11, another register is lent, and its value waits in xmm15. Both r11 and xmm15 are scratch
+// registers of the compilers, so they are free wherever an instruction does not name them.
 //
-// Not touched: what fits 17 bits with its sign (`above`), which leaves two bytes to choose; addresses
-// relative to rsp, rbp and r11 and what is added to rsp, which are places in frames and tables that
-// the compilers lay out; what is pushed, which are the numbers of places in code. Constants of floats
-// lie in memory: see emit_constant() in jit/x64/macros.h.
+// Not changed: constants that fit 17 bits with their sign (`above`), which leave two bytes to
+// choose; addresses relative to rsp, rbp and r11 and constants added to rsp, since the compilers
+// lay out frames and tables; pushed constants, which are numbers of places in code. Constants of
+// floats lie in memory: see emit_constant() in jit/x64/macros.h.
 //
-// It is what it is derived from until start() is called.
+// Until start() is called, it behaves like the class it is derived from.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +29,12 @@ namespace uptier::jit {
 
 class BlindAssembler : public Assembler {
  public:
-  // From here on constants outside of -above - 1 .. above are blinded.
+  // Blinds constants outside of -above - 1 .. above from here on.
   void start(uint64_t seed, uint32_t above);
   bool is_on() const { return on_; }
-  // Returns whether a constant of so many bits with its sign is one to hide.
+  // Returns whether a constant is to be hidden.
   bool hides(int64_t c) const { return on_ && (c > int64_t{above_} || c < -int64_t{above_} - 1); }
-  // Switches it off and on, around what the library alone chooses.
+  // Stop and resume blinding, around code whose constants only the library chooses.
   void pause() { ++paused_; }
   void go_on() { --paused_; }
   uint64_t draw();
@@ -43,19 +43,20 @@ class BlindAssembler : public Assembler {
                       const asmjit::Operand_& o2, const asmjit::Operand_* more) override;
 
  protected:
-  // What was emitted last is the beginning of an instruction that is rewritten, `bytes` long.
+  // The code emitted last, `bytes` long, is the start of a rewritten instruction. The instruction
+  // itself follows.
   virtual void instruction_moved(size_t bytes) = 0;
 
  private:
   using Operand_ = asmjit::Operand_;
-  // An instruction with up to three operands, and what of it is to be hidden.
+  // An instruction with up to three operands, and which of them are to be hidden.
   struct Rewritten {
     asmjit::InstId id = 0;
     asmjit::Operand ops[3];
     int immediate = -1;  // place among the operands
     int memory = -1;
-    uint32_t used = 0;  // registers that are named
-    Gp lent;            // to be given back from xmm15
+    uint32_t used = 0;  // mask of the registers that the instruction names
+    Gp lent;            // to be restored from xmm15
     bool lends = false;
   };
 

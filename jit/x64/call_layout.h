@@ -1,4 +1,4 @@
-// call_layout: where the System V convention puts arguments.
+// call_layout: the places of arguments in the System V calling convention.
 //
 // Integers and refs fill rdi rsi rdx rcx r8 r9, floats xmm0-7, each class on its own; the rest goes
 // to the stack in order, 8 bytes each, the first at the lowest address ([rsp] before the call).
@@ -20,10 +20,10 @@ inline constexpr unsigned kXmmArgCount = 8;
 struct ArgPlace {
   enum class Kind : uint8_t { kGp, kXmm, kStack };
   Kind kind;
-  uint32_t index;  // position in the class: kGpArgs[index], xmm<index>, or stack word <index>
+  uint32_t index;  // index in the class: kGpArgs[index], xmm<index>, or stack word <index>
 };
 
-// Hands out places in argument order.
+// Assigns places in argument order.
 class ArgCursor {
  public:
   ArgPlace next(Type t) {
@@ -34,7 +34,7 @@ class ArgCursor {
     }
     return {ArgPlace::Kind::kStack, stack_++};
   }
-  // Stack words handed out so far.
+  // Returns the number of stack words assigned so far.
   uint32_t stack_words() const { return stack_; }
 
  private:

@@ -7,9 +7,9 @@
 
 #include "sampler/context.h"
 
-// asmjit's own definitions of these three sit in an object that refers to `stderr`, which keeps the
-// static library out of shared objects. Defining them here keeps that object out of every link.
-// They are weak for links that name asmjit before this library and so have the object already.
+// asmjit defines these three functions in an object file that refers to `stderr`, which keeps the
+// static library out of shared objects. With the definitions below, a link never needs that object.
+// They are weak, because a link that names asmjit before this library already has it.
 ASMJIT_BEGIN_NAMESPACE
 namespace DebugUtils {
 __attribute__((weak)) const char* errorAsString(Error err) noexcept {
@@ -33,7 +33,7 @@ ASMJIT_END_NAMESPACE
 
 namespace uptier::jit {
 
-// Says what `operator new` would say, and ends at the same wall (profile/base/wall.h).
+// Throws like `operator new`, so that the same handlers catch it (profile/base/wall.h).
 void CodeBuffer::FirstError::end_without_memory(asmjit::Error error) {
   if (error == asmjit::kErrorOutOfMemory) throw std::bad_alloc();
 }
@@ -66,7 +66,7 @@ void CodeBuffer::begin_body() {
   float_key_ = asm_.draw();
 }
 
-// All bits but 16 in a row are 0 in the commonest constants: 1.0, 0.5, 100.0.
+// The most common constants have 0 in all bits but the top 16: 1.0, 0.5, 100.0.
 bool CodeBuffer::hides_float(uint64_t bits, bool wide) const {
   uint32_t top = static_cast<uint32_t>(wide ? bits >> 32 : bits);
   bool plain = (!wide || static_cast<uint32_t>(bits) == 0) && (top & 0xffff) == 0;
@@ -108,7 +108,7 @@ void CodeBuffer::patch32(uint32_t at, uint32_t value) {
 }
 
 Label CodeBuffer::trap_label(TrapCode code, Origin at) {
-  // The last few suffice: equal traps come from one instruction or its neighbours.
+  // Searching the last few is enough: equal traps come from one instruction or its neighbours.
   size_t first = cold_.size() > 8 ? cold_.size() - 8 : 0;
   bool by_site = tables_.counts_edges && !tables_.probes.empty();
   SiteId site = by_site ? tables_.probes.back().site : 0;
@@ -205,7 +205,7 @@ void CodeBuffer::compare_word_with_0(const void* word) {
     asm_.cmp(x86::dword_ptr(x86::r11), imm(0));
     return;
   }
-  // The immediate byte comes after the displacement, which is relative to what comes next.
+  // The displacement is relative to the end of the instruction, and an immediate byte follows it.
   rel32_.push_back({offset() + 2, static_cast<const uint8_t*>(word) - 1, PlaceField::To::kPoll});
   constexpr uint8_t kBytes[] = {0x83, 0x3d, 0, 0, 0, 0, 0};
   asm_.embed(kBytes, sizeof kBytes);
@@ -243,7 +243,7 @@ void CodeBuffer::emit_cold_traps() {
   cold_.clear();
 }
 
-// The fields are filled in when both parts have their place.
+// link() fills in the fields once both parts have their place.
 void CodeBuffer::emit_distances() {
   for (const Distances& t : tables32_) {
     asm_.align(asmjit::AlignMode::kData, 4);
@@ -254,7 +254,7 @@ void CodeBuffer::emit_distances() {
 }
 
 void CodeBuffer::emit_constants() {
-  // Large ones first: then everything is aligned without padding in between.
+  // Largest first: then all are aligned without padding in between.
   std::stable_sort(constants_.begin(), constants_.end(),
                    [](const Constant& a, const Constant& b) { return a.size > b.size; });
   if (!constants_.empty()) asm_.align(asmjit::AlignMode::kData, constants_[0].size);
@@ -266,8 +266,8 @@ void CodeBuffer::emit_constants() {
   constants_.clear();
 }
 
-// Ends the emission. In spaces that are not packed the order is that of one part: tables, traps,
-// constants.
+// Ends the emission. In spaces that are not packed there is only one part; the order is: tables,
+// traps, constants.
 Status CodeBuffer::close() {
   if (cold_section_ == nullptr) emit_distances();
   emit_cold_traps();
@@ -291,7 +291,7 @@ uint32_t CodeBuffer::cold_bytes() const {
                                   : text - hot_bytes();
 }
 
-// Offsets of the cold part follow those of the hot one.
+// Numbers the offsets of the cold part after those of the hot one.
 void CodeBuffer::number_offsets() {
   uint32_t hot = hot_bytes();
   auto number = [&](uint32_t& offset) {
@@ -316,8 +316,8 @@ void CodeBuffer::number_offsets() {
                         [](const TrapRow& a, const TrapRow& b) { return a.offset < b.offset; }));
 }
 
-// Lists what another place of the code, or of one of its parts, would change. When offsets have been
-// numbered, and before the assembler's links are resolved.
+// Lists the fields whose contents depend on where the code, or one of its parts, lies. Called after
+// offsets have been numbered, and before the assembler's links are resolved.
 void CodeBuffer::list_place_fields() {
   std::vector<PlaceField>& fields = tables_.place_fields;
   fields.reserve(rel32_.size());
@@ -326,8 +326,8 @@ void CodeBuffer::list_place_fields() {
   list_distances();
 }
 
-// The links that the assembler has left are those from one section to the other: a label of the
-// same one is a distance that stays.
+// The only links that the assembler has not resolved lead from one section to the other: the
+// distance to a label in the same section is fixed.
 void CodeBuffer::list_links() {
   if (cold_section_ == nullptr || !holder_.hasUnresolvedLinks()) return;
   constexpr auto kOther = static_cast<uint32_t>(PlaceField::To::kOtherPart);
@@ -341,7 +341,7 @@ void CodeBuffer::list_links() {
   }
 }
 
-// Tables lie after the hot code: the distances of what is hot stay.
+// Tables lie after the hot code, so their distances to hot labels are fixed.
 void CodeBuffer::list_distances() {
   constexpr auto kOther = static_cast<uint32_t>(PlaceField::To::kOtherPart);
   for (const Distances& t : tables32_) {
@@ -353,7 +353,7 @@ void CodeBuffer::list_distances() {
   }
 }
 
-// Tells the assembler where its sections are.
+// Tells the assembler where its sections lie.
 Status CodeBuffer::place(const CodeSpan& span) {
   holder_.textSection()->setOffset(0);
   if (cold_section_ != nullptr) {
@@ -365,7 +365,8 @@ Status CodeBuffer::place(const CodeSpan& span) {
   return Error{ErrorCode::kInvalidInput, "assembler: a label was never bound"};
 }
 
-// Writes the bytes where they will be published from and fills in what depends on their place.
+// Writes the bytes to where they will be published, and fills in the fields that depend on their
+// place.
 Status CodeBuffer::link(const CodeSpan& span) {
   uint32_t hot = span.hot_size();
   const uint8_t* text = holder_.textSection()->data();

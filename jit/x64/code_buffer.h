@@ -2,14 +2,15 @@
 //
 //   emit (asm_, rows, labels) -> publish: cold traps, constants, links, pages, bytes, tables, owner
 //
-// What follows begin_cold() is not expected to run: in a packed space it goes to a part of its own,
-// with calls and jumps between the two; in others it is written after the rest.
+// Code after begin_cold() is not expected to run. In a packed space it goes to a part of its own,
+// with calls and jumps between the two; in other spaces it follows the rest.
 //
 // Emission never fails half way: the first error of the assembler is kept, and publish() returns
-// it. All offsets are from the first byte emitted, those of the cold part from kColdPart on until
-// they are published, and after the hot ones then (Code::at). Nothing in the bytes depends on
-// where they end up but the rel32 fields that call_address() and its like leave behind, and the
-// distances between the two parts; in a space whose code moves they are listed (PlaceField).
+// it. All offsets count from the first byte emitted. Offsets in the cold part start at kColdPart
+// until the code is published; then they follow those of the hot part (Code::at). Only two things
+// in the bytes depend on where they end up: the rel32 fields of call_address() and similar
+// functions, and the distances between the two parts. In a space whose code moves these are listed
+// (PlaceField).
 //
 //   Thread: one at a time.
 #pragma once
@@ -34,30 +35,31 @@ class CodeBuffer {
   CodeBuffer(const CodeBuffer&) = delete;
   CodeBuffer& operator=(const CodeBuffer&) = delete;
 
-  // The assembler. Its error state is the buffer's: return values need no check.
+  // The assembler. The buffer holds its error state, so return values need no check.
   Assembler& assembler() { return asm_; }
   uint32_t offset() const {
     return static_cast<uint32_t>(asm_.offset()) + (in_cold_ ? kColdPart : 0);
   }
-  // What a body says is emitted from here on: its constants are blinded, if the space wants it.
+  // Code emitted from here on is the body: its constants are blinded if the space asks for it.
   void begin_body();
-  // Returns whether a constant of 64 bits is to be hidden.
+  // Returns whether a 64-bit constant is to be hidden.
   bool hides(uint64_t bits) const { return asm_.hides(static_cast<int64_t>(bits)); }
-  // Returns whether a float's constant is to be hidden: those with 16 bits that are not 0 are not.
+  // Returns whether a float constant is to be hidden: not if all bits but the top 16 are 0.
   bool hides_float(uint64_t bits, bool wide) const;
-  // The bits that hide the constants of floats, and an operand of 16 bytes with them.
+  // The bits that hide float constants, and a 16-byte operand with them.
   uint64_t float_key(bool wide) const { return wide ? float_key_ : float_key_ & UINT32_MAX; }
   Mem float_key_operand(bool wide) { return constant128(float_key(wide), 0); }
-  // Where indirect calls or jumps land: ENDBR64, if the space wants it.
+  // Marks a target of indirect calls or jumps: ENDBR64, if the space asks for it.
   void landing_pad() {
     if (has_landing_pads()) asm_.endbr64();
   }
   bool has_landing_pads() const { return space_.hardening().landing_pads; }
-  // Jumps to a place inside of a body that the library has found itself: it is no landing pad.
+  // Jumps to an address inside of a body that the library has computed itself: the target needs no
+  // landing pad.
   void jump_untracked(const Gp& to);
 
-  // While there is one, what is emitted is the library's own: nothing is blinded, so scratch
-  // registers may hold something from one instruction to the next.
+  // While one exists, the emitted code is the library's own: nothing is blinded, so scratch
+  // registers may carry values from one instruction to the next.
   class LibrarysOwn {
    public:
     explicit LibrarysOwn(CodeBuffer& b) : asm_(b.asm_) { asm_.pause(); }
@@ -69,82 +71,84 @@ class CodeBuffer {
     BlindAssembler& asm_;
   };
 
-  // From here on the code is cold. Once; calls after the first do nothing.
+  // Begins the cold code. Calls after the first do nothing.
   void begin_cold();
-  // Returns whether that is a part of its own.
+  // Returns whether the cold code is a separate part.
   bool has_cold_part() const { return cold_section_ != nullptr; }
   Label new_label() { return asm_.newLabel(); }
   void bind(const Label& l) { asm_.bind(l); }
   uint32_t offset_of(const Label& l) const;
-  // Rewrites four bytes emitted before, e.g. the size in the prologue's `sub rsp`.
+  // Overwrites four bytes emitted before, e.g. the size in the prologue's `sub rsp`.
   void patch32(uint32_t at, uint32_t value);
 
-  // The tables of the Code to be. Traps and probes are filled through the functions below; the
+  // The tables of the Code being made. Traps and probes are added through the functions below; the
   // loops and the frame size directly.
   CodeTables& tables() { return tables_; }
 
-  // Claims the instruction emitted next: if it faults, the call ends with `code`.
+  // Adds a row for the instruction emitted next: if it faults, the call ends with `code`.
   void trap_row(TrapCode code, Origin at) {
     tables_.traps.push_back({offset(), code, at.loc, at.body});
   }
-  // Says whose the call is that was emitted last.
+  // Records the origin of the call emitted last.
   void call_row(Origin of) { tables_.calls.push_back({offset(), of.loc, of.body}); }
-  // From here on the frame stands so. Code that never says it has the usual one: see frame_row.h.
+  // Sets the state of the frame from here on. Code without such rows has the usual frame: see
+  // frame_row.h.
   void frame_row(FrameState state);
-  // Returns a label after the body whose code traps. For the slow side of a conditional jump. In
-  // code that counts edges each block has its own, so that the trap belongs to the right one; and
-  // so has each way in which the frame may stand.
+  // Returns a label after the body whose code traps, for the slow path of a conditional jump. Each
+  // frame state has labels of its own. In code that counts edges each block has its own too, so
+  // that the trap is attributed to the right one.
   Label trap_label(TrapCode code, Origin at);
   // Traps here.
   void trap_now(TrapCode code, Origin at);
-  // From here on the code belongs to `site` of `body`. Of two rows at one offset the later counts.
+  // Code emitted from here on belongs to `site` of `body`. The later of two rows at one offset
+  // wins.
   void probe_row(SiteId site, uint32_t body = 0);
 
-  // Binds `table` and writes the distances of labels from it, 32 bits each, after the hot code.
-  // The labels must be bound when the code is published.
+  // Binds `table` after the hot code, and writes there the distances of the targets from it, 32
+  // bits each. The targets must be bound when the code is published.
   void distances(const Label& table, std::vector<Label> targets) {
     tables32_.push_back({table, std::move(targets)});
   }
 
-  // Returns a memory operand of a constant after the body, reached relative to rip. Equal
-  // constants are stored once. A 16-byte constant is aligned for SSE operands.
+  // Returns a memory operand for a constant after the body, relative to rip. Equal constants are
+  // stored once. A 16-byte constant is aligned for SSE operands.
   Mem constant32(uint32_t bits) { return constant(bits, 0, 4); }
   Mem constant64(uint64_t bits) { return constant(bits, 0, 8); }
   Mem constant128(uint64_t low, uint64_t high) { return constant(low, high, 16); }
 
-  // Transfers to absolute addresses. Inside the code space they are rel32; outside, r11 is loaded.
+  // Transfers to absolute addresses: rel32 inside the code space; through r11 outside of it.
   void call_address(const void* target);
   void jump_address(const void* target);
   // The target must be inside the code space.
   void jump_address_if(x86::CondCode condition, const void* target);
-  // Transfers through the 8-byte word at an address; outside the code space, r11 is loaded.
+  // Transfers through the 8-byte word at an address. Outside the code space they change r11.
   void call_cell(const void* cell);
   void jump_cell(const void* cell);
-  // cmp dword [word], 0; outside the code space, r11 is loaded.
+  // cmp dword [word], 0. Outside the code space it changes r11.
   void compare_word_with_0(const void* word);
-  // Emits `opcode` and a rel32 field to an address inside the code space, which ends the
-  // instruction.
+  // Emits `opcode` and a rel32 field that ends the instruction. The target must be inside the code
+  // space.
   void rel32(std::initializer_list<uint8_t> opcode, const void* target);
   // dst = the calling thread's ThreadContext: mov dst, fs:[offset].
   void load_context(const Gp& dst);
-  // Returns an operand for the word `at` bytes into the state that the calling thread has of a method;
-  // dst has the address of the method's block.
+  // Returns an operand for the word at offset `at` of the calling thread's state of a method. dst
+  // holds the address of the method's block.
   Mem method_word(const Gp& dst, MethodId m, uint32_t at, uint32_t bytes);
 
-  // Returns an error if one occurred so far.
+  // Returns the first error so far, if any.
   Status status() const;
 
   // Ends the emission and installs the bytes: read-write pages, bytes, read-execute, tables, owner.
-  // The buffer is spent. Errors: kInvalidInput for what the assembler refused, kResourceExhausted
-  // for the budget.
+  // The buffer cannot be used afterwards. Errors: kInvalidInput if the assembler refused something,
+  // kResourceExhausted if the budget is spent.
   Result<std::unique_ptr<Code>> publish(CodeSpace& space, uint32_t entry_offset, MethodId method,
                                         bool beyond_budget = false);
   // The same without tables and owner, for stubs and routines: code that must not fault.
   Result<CodeSpan> publish_bare(CodeSpace& space, bool beyond_budget = false);
 
  private:
-  // Memory that is refused ends the emission at once, as it does where a table of ours cannot grow:
-  // labels that were not made must not be asked where they are.
+  // If memory runs out, the emission ends at once by an exception, just as when one of our own
+  // tables cannot grow: a label that could not be made must not be looked up.
   class FirstError final : public asmjit::ErrorHandler {
    public:
     void handleError(asmjit::Error error, const char* message, asmjit::BaseEmitter*) override {
@@ -156,7 +160,7 @@ class CodeBuffer {
     std::string text;
     bool failed = false;
   };
-  // Trap rows stay with the instruction that faults.
+  // Moves a trap row along when the instruction that faults is moved.
   class BodyAssembler final : public BlindAssembler {
    public:
     explicit BodyAssembler(CodeBuffer& b) : buffer_(b) {}
@@ -178,7 +182,7 @@ class CodeBuffer {
     Label label;
   };
   struct Rel32 {
-    uint32_t at;  // of the field; relative to its end
+    uint32_t at;  // of the field; the distance is relative to its end
     const void* target;
     PlaceField::To to = PlaceField::To::kOutside;
   };
@@ -214,9 +218,9 @@ class CodeBuffer {
   std::vector<Rel32> rel32_;
   std::vector<Distances> tables32_;
   uint64_t float_key_ = 0;
-  asmjit::Section* cold_section_ = nullptr;  // of a packed space
-  bool in_cold_ = false;                     // what is emitted goes there
-  uint32_t cold_at_ = UINT32_MAX;            // in other spaces, where the cold part begins
+  asmjit::Section* cold_section_ = nullptr;  // only in a packed space
+  bool in_cold_ = false;                     // emission goes to the cold section
+  uint32_t cold_at_ = UINT32_MAX;            // in other spaces: where the cold code begins
 };
 
 }  // namespace uptier::jit

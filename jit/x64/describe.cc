@@ -1,4 +1,5 @@
-// What the register allocator asks about instructions of x86-64: see machine/machine.h.
+// The register allocator's questions about instructions, answered for x86-64: see
+// machine/machine.h.
 #include "jit/x64/instructions.h"
 
 namespace uptier::jit::machine {
@@ -19,7 +20,7 @@ RegMask clobbers(const MInst& i) {
   }
 }
 
-// Where the machine has two addresses, the result belongs on top of a source.
+// A two-address instruction wants its result in the register of a source.
 std::array<SharedWith, 2> shares_register(const MachineFunction& m, const MInst& i) {
   const Operand* o = m.operands.data() + i.operands_at;
   auto sources = [&](float first, float second) {
@@ -38,7 +39,7 @@ std::array<SharedWith, 2> shares_register(const MachineFunction& m, const MInst&
     case MOp::kShiftImm:
     case MOp::kExtend:
     case MOp::kFSign: return sources(1, 0.9f);
-    case MOp::kFAlu: return sources(0.2f, 0.1f);  // three addresses, where there is AVX
+    case MOp::kFAlu: return sources(0.2f, 0.1f);  // AVX has three addresses
     case MOp::kSelect: return {{{i.y, 1}, {i.x, 0.9f}}};
     default: return {};
   }

@@ -80,7 +80,7 @@ void Emitter::lay_out_frame() {
   frame_ = aligned ? ((bytes + saved + 15) & ~15u) - saved : bytes;
 }
 
-// Where nothing is called and nothing left, nobody looks at the stack.
+// A body without calls and exits keeps nothing: nobody scans its stack.
 void Emitter::find_kept() {
   if (in_.params.empty() || (!m_.has_calls && m_.exits.empty())) return;
   const Signature& s = in_.function.signature();
@@ -172,7 +172,7 @@ void Emitter::find_empty_blocks() {
   }
 }
 
-// Finds where jumps to empty blocks end. A cycle of empty blocks keeps its jumps.
+// Finds the final target of jumps to empty blocks. A cycle of empty blocks keeps its jumps.
 void Emitter::thread_jumps() {
   auto count = static_cast<uint32_t>(m_.blocks.size());
   target_.assign(count, count);
@@ -181,7 +181,7 @@ void Emitter::thread_jumps() {
     uint32_t b = first;
     chain.clear();
     while (target_[b] == count && empty_[b]) {
-      target_[b] = b;  // for a cycle that comes back here
+      target_[b] = b;  // ends the walk if a cycle comes back here
       chain.push_back(b);
       b = m_.edges_of(m_.terminator(m_.blocks[b]))[0].to;
     }
@@ -198,13 +198,13 @@ void Emitter::emit_block(uint32_t b) {
   now_ = b;
   next_ = b + 1;
   while (next_ < m_.blocks.size() && target_[next_] != next_) ++next_;
-  // Nothing follows the last block of the hot part.
+  // Nothing directly follows the last block of the hot part.
   if (b < first_cold_ && next_ >= first_cold_ && b_.has_cold_part()) next_ = UINT32_MAX;
   if (block.align) a_.align(asmjit::AlignMode::kCode, 16);
   b_.bind(labels_[b]);
   plan_.bare[b] ? frame_is(FrameState::Kind::kNone) : frame_is_made();
   if (plan_.makes[b] == FramePlan::Makes::kAtStart) make_frame();
-  flags_ = {};  // those who jump here have others
+  flags_ = {};  // jumps to here arrive with other flags
   emit_insts(b);
 }
 
@@ -218,7 +218,7 @@ void Emitter::emit_insts(uint32_t b) {
   }
 }
 
-// Probes of blocks that were skipped are after and are skipped too.
+// Rows of blocks that are not emitted are skipped too.
 void Emitter::emit_probes(uint32_t n) {
   while (probe_ < m_.probes.size() && m_.probes[probe_].inst <= n) {
     if (m_.probes[probe_].inst == n) {
@@ -242,7 +242,8 @@ void Emitter::emit_inst(const MInst& i) {
     case MOp::kExtend: return extend(i);
     case MOp::kLoad: return load(i);
     case MOp::kStore: {
-      // That of fuel comes between its count and the question for its sign.
+      // The store of the fuel comes between its decrement and the test of its sign, and keeps the
+      // flags.
       bool kept = i.base == kNoOperand && i.form == Form::kMR && flags_.offset == b_.offset();
       store(i);
       if (kept) flags_.offset = b_.offset();

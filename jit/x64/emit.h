@@ -1,22 +1,23 @@
-// emit: machine instructions with locations to bytes.
+// emit: writes machine instructions with locations as bytes.
 //
 //   push rbp; mov rbp, rsp; push used callee-saved registers; sub rsp
 //   [stack check]
-//   [parameters that are taken to be known, to words of the frame that nothing else uses]
+//   [words of the frame = parameters with assumed values]
 //   body, hot blocks first
 //   add rsp; pop ...; pop rbp; ret          at each return
 //
-// The first two lines stand where FramePlan says, and a return in front of them is a `ret` alone.
+// The first two lines are emitted where FramePlan makes the frame. A return without a frame is a
+// single `ret`.
 //
-// Where a parameter is taken to have a value, code has the value as a constant, and the parameter
-// itself would be nowhere. It may be a reference, and the call the last that holds it, so it is kept
-// where a collector that looks at stacks finds it.
+// If a version assumes the value of a parameter, its code contains the value as a constant, and the
+// parameter itself would be nowhere. But it may be the last copy of a reference. So it is stored in
+// the frame, where a collector that scans stacks finds it.
 //
-// A guard that fails jumps after the body, to a call of Routines::leave: five bytes, whose return
-// address finds the exit's row in the tables.
+// A failing guard jumps to a call of Routines::leave after the body. The call takes five bytes, and
+// its return address identifies the exit's row in the tables.
 //
-// An OSR version is entered by a jump, with rbp the baseline frame; its own frame lies below that
-// one, and both go with `mov rsp, rbp; pop rbp; ret`.
+// An OSR version is entered by a jump, with rbp at the baseline frame. Its own frame lies below
+// that one, and `mov rsp, rbp; pop rbp; ret` removes both.
 #pragma once
 
 #include <memory>
@@ -38,18 +39,20 @@ struct EmitInput {
   const MachineFunction& machine;
   const Allocation& allocation;
   bool osr = false;
-  uint32_t baseline_frame = 0;     // OSR: bytes below rbp that are not ours
-  const PollWord* poll = nullptr;  // the words that loop headers ask; null: they ask nothing
-  const std::vector<InlinedCount>* inlined_counts = nullptr;  // what the machine counts of these
-  const std::vector<InlinedProbe>* inlined_probes = nullptr;  // likewise
-  std::span<const ParamValue> params = {};                    // taken to be known
-  const TallyTable* tallies = nullptr;                        // what the machine counts in
+  uint32_t baseline_frame = 0;     // OSR: bytes below rbp that belong to the baseline frame
+  const PollWord* poll = nullptr;  // the words that loop headers poll; null: they do not poll
+  // Counters of inlined bodies, for the tables.
+  const std::vector<InlinedCount>* inlined_counts = nullptr;
+  // Other probes of inlined bodies, for the tables.
+  const std::vector<InlinedProbe>* inlined_probes = nullptr;
+  std::span<const ParamValue> params = {};  // assumed to have these values
+  const TallyTable* tallies = nullptr;      // the words that the code counts in
 };
 
 // Errors: those of CodeBuffer::publish, and kUnsupported for a frame beyond a mebibyte.
 Result<std::unique_ptr<Code>> emit(const EmitInput& in);
 
-// Returns whether shlx and its like exist on this machine.
+// Returns whether this machine has shlx, shrx and sarx.
 bool has_bmi2();
 
 }  // namespace uptier::jit::x64

@@ -3,7 +3,7 @@
 
 namespace uptier::jit::x64 {
 
-// Arguments are in their places already.
+// The arguments are in place already.
 void Emitter::call(const MInst& i) {
   if (i.op == MOp::kCallIndirect) {
     a_.call(x86::rax);

@@ -16,7 +16,7 @@ x86::CondCode code_of(Cond c) {
   return kCodes[static_cast<unsigned>(c)];
 }
 
-// Returns whether the instruction just emitted has set the flags as the test would.
+// Returns whether the last instruction emitted has set the flags that the test would set.
 bool Emitter::flags_are_set(const MInst& i) const {
   bool zero = i.form == Form::kRI && i.test == Test::kCmp && i.imm == 0;
   bool itself = i.form == Form::kRR && i.test == Test::kTest && i.a == i.b;
@@ -92,7 +92,7 @@ void Emitter::test(const MInst& i) {
   }
 }
 
-// In r11, or where what asks has a result of its own.
+// The sum or product goes to the instruction's own result if it has one, otherwise to r11.
 void Emitter::overflow_test(const MInst& i) {
   AluOp op = i.test == Test::kAdd ? AluOp::kAdd : i.test == Test::kSub ? AluOp::kSub : AluOp::kMul;
   bool makes = i.op == MOp::kTrapIf && i.d != kNoOperand;
@@ -143,7 +143,7 @@ void Emitter::float_select(const MInst& i) {
     std::swap(x, y);
     skip_when = i.cond;
   }
-  // A 32-bit integer must end with zeros above it, whichever way it goes.
+  // A 32-bit integer must have zero upper bits on both paths.
   bool narrow = static_cast<Type>(i.from) == Type::kI32;
   auto put = [&](Location from) {
     if (narrow) {
@@ -158,7 +158,7 @@ void Emitter::float_select(const MInst& i) {
   b_.bind(done);
 }
 
-// Jumps when the condition holds, float equality included.
+// Jumps if the condition holds, float equality included.
 void Emitter::jump_on(Cond c, const Label& to) {
   if (c == Cond::kFloatNE) {
     a_.jp(to);
@@ -209,7 +209,7 @@ void Emitter::switch_on(const MInst& i) {
   b_.jump_untracked(d);
 }
 
-// Distances from the table's own start. One table serves all copies of a switch.
+// Entries are distances from the table's own start. One table serves all copies of a switch.
 Label Emitter::table_of(const MInst& i) {
   if (auto known = tables_.find(&i); known != tables_.end()) return known->second;
   Label table = b_.new_label();

@@ -1,25 +1,25 @@
-// The switch at the top of an interpreter's loop is copied to the ends of the cases that come back
-// to it:
+// Copies the switch at the top of an interpreter's loop to the ends of the cases that jump back to
+// it:
 //
 //     top:  ... switch            case:  ...
 //     case: ... jump top    ->           ... switch
 //
-// where the way from the case's end to the switch is short and the case is no rare one. What comes
-// next depends on what was executed last, and predictors of indirect jumps tell jumps apart by
-// where they are: one jump for all makes a loop's speed a matter of luck. A jump or two an
-// iteration go as well.
+// It does so where the path from the case's end to the switch is short and the case is not rare.
+// The next case depends on the last one, and predictors of indirect branches tell jumps apart by
+// their addresses: with one jump for all cases a loop's speed is a matter of luck. It also saves a
+// jump or two per iteration.
 //
-// Done when registers are allocated: in the IR the loop would have an entrance for each case, and
-// be none.
+// Done after register allocation: in the IR the loop would get an entry for each case, and would no
+// longer be a natural loop.
 #include "jit/x64/emit_impl.h"
 
 namespace uptier::jit::x64 {
 namespace {
 
 constexpr uint32_t kLeastCases = 4;
-constexpr uint32_t kMostWayInsts = 16;  // of a way to a switch, moves included
-constexpr uint32_t kMostCopied = 600;   // of all copies in a function
-constexpr float kLeastShare = 0.005f;   // of the switch's executions
+constexpr uint32_t kMostWayInsts = 16;  // the longest path to a switch, moves included
+constexpr uint32_t kMostCopied = 600;   // the most instructions of all copies in a function
+constexpr float kLeastShare = 0.005f;   // the least share of the switch's executions
 
 bool is_simple(const MInst& i) {
   switch (i.op) {
@@ -39,7 +39,7 @@ bool is_simple(const MInst& i) {
 
 void Emitter::find_dispatches() {
   dispatch_.assign(m_.blocks.size(), 0);
-  // Twice: a way may lead over a block that lies in front of the one it goes to.
+  // Twice, because a path may lead over a block that precedes the one it goes to.
   for (uint32_t turn = 0; turn < 2; ++turn) {
     for (uint32_t b = 0; b < m_.blocks.size(); ++b) dispatch_[b] = dispatch_size(b);
   }
@@ -64,7 +64,7 @@ uint32_t Emitter::dispatch_size(uint32_t b) const {
   return size <= kMostWayInsts ? size : 0;
 }
 
-// Emits a copy of a way to a switch in the place of a jump there. Returns whether it did.
+// Emits a copy of a path to a switch in place of a jump to it. Returns whether it did.
 bool Emitter::copy_dispatch(uint32_t b, float flow) {
   const MBlock &from = m_.blocks[now_], &to = m_.blocks[b];
   bool worth = from.loop == to.loop && flow >= kLeastShare * to.frequency;

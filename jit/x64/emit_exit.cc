@@ -1,9 +1,10 @@
-// Exits: calls that leave the code, and the rows that say what they take along.
+// Exits: calls that leave the code, and the rows that list the values they take along.
 #include "jit/x64/emit_impl.h"
 
 namespace uptier::jit::x64 {
 
-// Where the code has come to its end, asks for tests whether it has, or is called back.
+// Leaves at the end of the code, or asks (for tests, each time; or if the poll word is set) and may
+// come back.
 //
 //   cmp dword [poll], 0                   side: call ask_to_leave
 //   jne side                                    jmp back
@@ -43,7 +44,7 @@ void Emitter::exits() {
   }
 }
 
-// A sum that was made on top of what the exit wants as it was.
+// Restores an operand that the exit needs, if the sum of the test was computed in its register.
 void Emitter::undo_sum(const MInst& i) {
   if (i.op != MOp::kTrapIf || i.d == kNoOperand) return;
   auto lies_there = [&](const Operand& o) {
@@ -56,7 +57,7 @@ void Emitter::undo_sum(const MInst& i) {
   with(i, i.b, i.width, [&](const auto& s) { alu_op(back, d, s); });
 }
 
-// Of the call that has just been emitted.
+// Adds the row of the call emitted last.
 void Emitter::exit_row(const MInst& i) {
   const MExit& exit = m_.exits[i.exit];
   const Deopt& d = in_.function.deopts[exit.deopt];

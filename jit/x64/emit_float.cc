@@ -12,8 +12,8 @@ void Emitter::copy(const Xmm& d, const MInst& i, uint8_t n) {
   }
 }
 
-// AVX has three operands. Without it, the result is made in place, or in xmm15 when it lies on top
-// of the second source.
+// AVX has three operands. Without it, the result is computed in place, or in xmm15 if the result
+// and the second source share a register.
 void Emitter::float_alu(const MInst& i) {
   auto op = static_cast<Opcode>(i.sub);
   bool wide = i.width == 8;
@@ -105,7 +105,7 @@ void Emitter::convert(const MInst& i) {
     case Opcode::kDemote: a_.cvtsd2ss(xmm_at(i, i.d), xmm_at(i, i.a)); return;
     default: break;
   }
-  // A bitcast between the kinds of registers.
+  // A bitcast between general and vector registers.
   if (is_float(to)) {
     Gp s = gp_at(i, i.a);
     to_wide ? a_.movq(xmm_at(i, i.d), s) : a_.movd(xmm_at(i, i.d), s.r32());

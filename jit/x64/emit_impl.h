@@ -1,4 +1,4 @@
-// What the files of the emitter share; see emit.h.
+// The emitter's class, shared by the emit_*.cc files; see emit.h.
 #pragma once
 
 #include <unordered_map>
@@ -59,11 +59,11 @@ class Emitter {
   Gp gp_at(const MInst& i, uint8_t n) const { return x86::gpq(at(i, n).index()); }
   Xmm xmm_at(const MInst& i, uint8_t n) const { return Xmm(at(i, n).index() - 16); }
   Mem memory(const MInst& i, uint32_t bytes) const;
-  void claim(const MInst& i);  // the trap row of what comes next
-  // Calls f(operand): a register of the width, or memory, as the place of operand `n` is.
+  void claim(const MInst& i);  // adds the trap row of the next instruction
+  // Calls f(operand) with operand `n`: a register of that width, or memory.
   template <typename F>
   void with(const MInst& i, uint8_t n, uint32_t bytes, F f);
-  // Calls f(operand) with a constant of 64 bits: in memory, or in r11 where it is to be hidden.
+  // Calls f(operand) with a 64-bit constant: in memory, or in r11 if it is to be hidden.
   template <typename F>
   void with_constant(uint64_t bits, F f);
 
@@ -135,26 +135,26 @@ class Emitter {
   Assembler& a_;
   Label entry_;
   std::vector<Label> labels_;       // by block
-  std::vector<bool> empty_;         // by block: nothing but a jump
-  std::vector<uint32_t> target_;    // by block: where a jump to it really goes
-  std::vector<uint32_t> dispatch_;  // by block: instructions to copy up to a switch; 0: it is none
-  uint32_t copied_ = 0;             // instructions of copies of switches so far
-  uint32_t tail_room_ = 0;          // instructions that copies of tails may still take
-  uint32_t way_ = 0;                // instructions of the copies at hand, one after the other
-  float least_flow_ = 0;            // executions of a jump that is replaced by a copy
-  float part_ = 1;                  // of the executions of the block at hand, those that come here
-  uint32_t first_cold_ = 0;         // the block that the cold part begins with
-  uint32_t now_ = 0;                // the block at hand
-  uint32_t next_ = 0;               // the block that comes next, empty ones skipped
-  size_t probe_ = 0;                // the next of MachineFunction::probes
-  size_t move_ = 0;                 // the next of Allocation::moves
+  std::vector<bool> empty_;         // by block: it contains only a jump
+  std::vector<uint32_t> target_;    // by block: the final target of a jump to it
+  std::vector<uint32_t> dispatch_;  // by block: instructions to copy up to a switch; 0: none
+  uint32_t copied_ = 0;             // number of instructions in copies of switches so far
+  uint32_t tail_room_ = 0;          // number of instructions that copies of tails may still take
+  uint32_t way_ = 0;                // number of instructions in the nested copies being emitted
+  float least_flow_ = 0;     // only jumps executed at least this often are replaced by copies
+  float part_ = 1;           // the share of the current block's executions that come here
+  uint32_t first_cold_ = 0;  // the first block of the cold part
+  uint32_t now_ = 0;         // the current block
+  uint32_t next_ = 0;        // the next block to be emitted, empty ones skipped
+  size_t probe_ = 0;         // the next of MachineFunction::probes
+  size_t move_ = 0;          // the next of Allocation::moves
   FramePlan plan_;
   std::vector<Reg> saved_;
-  std::vector<Reg> kept_;  // of parameters that are taken to be known, as calls bring them
-  uint32_t frame_ = 0;     // bytes that sub rsp takes
+  std::vector<Reg> kept_;  // the argument registers of parameters with assumed values
+  uint32_t frame_ = 0;     // the operand of sub rsp
   bool avx_ = false;
   bool bmi2_ = false;
-  // The flags tell the sign and zero of a register as long as nothing was emitted since.
+  // The flags tell the sign and zero of a register if nothing was emitted since `offset`.
   struct Flags {
     uint32_t offset = UINT32_MAX;
     uint32_t reg = 0;
@@ -166,17 +166,17 @@ class Emitter {
   struct Side {
     Label label;
     const MInst* from;
-    Label back;  // of one that may come back
+    Label back;  // valid if the exit may come back
   };
   std::vector<Side> sides_;  // calls after the body
   struct ProbeCall {
     Label slow, back;
     const MInst* from;
   };
-  std::vector<ProbeCall> probe_calls_;  // likewise
+  std::vector<ProbeCall> probe_calls_;  // calls of probe routines, after the body
 };
 
-// The condition in asmjit's terms; float equality has none.
+// Returns the condition code in asmjit's terms. Float equality has none of its own.
 x86::CondCode code_of(Cond c);
 
 template <typename F>

@@ -3,7 +3,7 @@
 
 namespace uptier::jit::x64 {
 
-// d = the operand, in the low bytes.
+// d = the operand, in its low `bytes` bytes.
 void Emitter::copy(const Gp& d, const MInst& i, uint8_t n, uint32_t bytes) {
   Location l = at(i, n);
   if (l.is_reg() && l.index() == d.id()) return;
@@ -47,7 +47,7 @@ void Emitter::alu_op(AluOp op, const Gp& d, int32_t s) {
   }
 }
 
-// Three addresses are an lea for sums.
+// A three-address sum is an lea.
 bool Emitter::alu_as_lea(const MInst& i, AluOp op) {
   if (op != AluOp::kAdd || !at(i, i.a).is_reg() || at(i, i.a) == at(i, i.d)) return false;
   Gp d = gp(gp_at(i, i.d), i.width == 8);
@@ -65,7 +65,7 @@ void Emitter::alu(const MInst& i) {
   if (alu_as_lea(i, op)) return;
   Gp d = gp(gp_at(i, i.d), i.width == 8);
   uint8_t first = i.a, second = i.b;
-  // Only a commutative operation has its result on top of the second source.
+  // Only a commutative operation has its result in the register of the second source.
   if (i.form == Form::kRR && at(i, i.b) == at(i, i.d) && at(i, i.a) != at(i, i.d)) {
     std::swap(first, second);
   }
@@ -82,7 +82,7 @@ void Emitter::alu(const MInst& i) {
   if (op != AluOp::kMul) flags_ = {b_.offset(), d.id(), i.width};
 }
 
-// Traps on, or tells, signed overflow.
+// Traps on signed overflow, or returns whether it occurred.
 void Emitter::alu_checked(const MInst& i) {
   auto op = static_cast<AluOp>(i.sub);
   bool traps = i.op == MOp::kAluTrap;

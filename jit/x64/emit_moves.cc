@@ -40,8 +40,8 @@ void Emitter::emit_gap(uint32_t n) {
   }
 }
 
-// All moves are 64 bits wide: a value's upper half goes along. xmm15 carries memory to memory,
-// because r11 may hold an opened cycle.
+// All moves are 64 bits wide, so that they keep the upper half of a value. xmm15 carries moves from
+// memory to memory, because r11 may hold a value of an opened cycle.
 void Emitter::move(Location from, Location to) {
   if (from == to) return;
   if (from.is_constant()) return load_constant(to, m_.constants[from.index()]);

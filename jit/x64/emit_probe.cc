@@ -1,5 +1,5 @@
-// Counts and what else probes observe, in instrumented copies. As in baseline code
-// (x64/baseline_probe.cc), with what is live in registers: routines keep every one but r11.
+// Counters and other probes in instrumented copies. As in baseline code (x64/baseline_probe.cc),
+// but values are live in registers, so the routines preserve all of them but r11.
 #include "jit/code/probe_routines.h"
 #include "jit/x64/emit_impl.h"
 #include "jit/x64/range_probe.h"
@@ -23,7 +23,7 @@ void Emitter::load_slab(const Gp& d) {
   a_.mov(d, b_.method_word(d, in_.compile.method, sampler::kOptimizedSlabOffset, 8));
 }
 
-// Returns the register that has the slab; r11 where it lives in a slot.
+// Returns the register that holds the slab: r11 if the slab's address is in a slot.
 Gp Emitter::slab_base(const MInst& i) {
   Location slab = at(i, i.a);
   if (slab.is_reg()) return gp_at(i, i.a);
@@ -68,7 +68,7 @@ void Emitter::observe(const MInst& i) {
   }
 }
 
-// The slab is in another register than r11.
+// The slab is in a register other than r11.
 void Emitter::observe_in_range(const MInst& i) {
   Gp slab = gp_at(i, i.a), rank = x86::r11;
   a_.mov(rank, gp_at(i, i.b));
@@ -78,7 +78,7 @@ void Emitter::observe_in_range(const MInst& i) {
   });
 }
 
-// A hit of the first entry in line, the rest by a routine:
+// The code checks the first entry; a routine does the rest:
 //
 //   mov r11, slab
 //   cmp [r11 + key], value               slow: push shape; push value; push offset
@@ -97,7 +97,8 @@ void Emitter::observe_in_table(const MInst& i) {
   b_.bind(probe_calls_.back().back);
 }
 
-// The place, method << 32 | site, is pushed in two parts. The method is the one whose body it is.
+// Pushes the place, method << 32 | site, in two parts. The method is the one that the code was
+// inlined from.
 void Emitter::log(const MInst& i) {
   slab_to_scratch(i);
   uint32_t body = i.loc.body;

@@ -1,14 +1,14 @@
-// Where a jump would go to a short block, the block is emitted once more:
+// A jump to a short block is replaced by a copy of the block:
 //
 //     b: ... jmp t            b: ... t's instructions
 //     t: ...                         jcc x; jmp y
 //        jcc x  (y follows)   t: ... as before
 //
-// Where the copy does not return, one way of it jumps as before and the other saves the jump; no way
-// takes more instructions. What it costs is bytes, so it is done where jumps run often.
+// If the copy does not return, one of its branches jumps as before and the other saves a jump; no
+// path takes more instructions. The cost is bytes, so it is done only for jumps that run often.
 //
-// Done when blocks have their order and values their registers: in the IR a copy gives what the
-// block defines several definitions, and the joins of these moves and jumps of their own.
+// Done after blocks are ordered and registers allocated: in the IR, copying a block would give its
+// values several definitions, and the joins of those would need moves and jumps of their own.
 #include <algorithm>
 
 #include "jit/x64/emit_impl.h"
@@ -16,12 +16,12 @@
 namespace uptier::jit::x64 {
 namespace {
 
-constexpr uint32_t kMostTailInsts = 8;   // of a way that is copied, moves included
-constexpr float kLeastFlow = 1.0f / 64;  // of the hottest block's executions
-constexpr uint32_t kLeastRoom = 16;      // instructions of all copies in a function
-constexpr uint32_t kShareOfRoom = 8;     // and an eighth of the function
+constexpr uint32_t kMostTailInsts = 8;   // the longest path that is copied, moves included
+constexpr float kLeastFlow = 1.0f / 64;  // of the hottest block's frequency
+constexpr uint32_t kLeastRoom = 16;      // instructions that all copies in a function may take,
+constexpr uint32_t kShareOfRoom = 8;     // plus this share of the function: an eighth
 
-// What counts is in code that hardly runs.
+// Instructions of probes are not copied: code with probes hardly runs.
 bool may_copy(const MInst& i) {
   switch (i.op) {
     case MOp::kCall:
@@ -45,7 +45,7 @@ void Emitter::find_room_for_tails() {
   tail_room_ = kLeastRoom + static_cast<uint32_t>(m_.insts.size()) / kShareOfRoom;
 }
 
-// Returns how many instructions a copy of the block has; 0 if there must be none.
+// Returns the number of instructions in a copy of the block; 0 if it must not be copied.
 uint32_t Emitter::tail_size(uint32_t b) const {
   const MBlock& block = m_.blocks[b];
   uint32_t size = block.end - block.begin - 1;
@@ -60,7 +60,7 @@ uint32_t Emitter::tail_size(uint32_t b) const {
   return size <= kMostTailInsts ? size : 0;
 }
 
-// Emits a copy of a short block in the place of a jump there. Returns whether it did.
+// Emits a copy of a short block in place of a jump to it. Returns whether it did.
 bool Emitter::copy_tail(uint32_t b, float flow) {
   if (flow < least_flow_ || m_.blocks[now_].cold) return false;
   uint32_t size = tail_size(b);
@@ -72,7 +72,7 @@ bool Emitter::copy_tail(uint32_t b, float flow) {
   return true;
 }
 
-// Emits a block again that has its place elsewhere, for `flow` of its executions.
+// Emits another copy of a block, which takes `flow` of the block's executions.
 void Emitter::emit_copy(uint32_t b, float flow) {
   const size_t move = move_, probe = probe_;
   const uint32_t now = now_;
@@ -90,7 +90,7 @@ void Emitter::emit_copy(uint32_t b, float flow) {
   part_ = part;
 }
 
-// Goes on to a block that takes `flow` executions from here.
+// Continues at a block, with `flow` executions from here: by falling through, a copy, or a jump.
 void Emitter::go_to(uint32_t b, float flow) {
   b = target_[b];
   if (follows(b) || copy_dispatch(b, flow) || copy_tail(b, flow)) return;

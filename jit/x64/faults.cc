@@ -22,14 +22,14 @@ constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 constexpr greg_t kDirectionFlag = 0x400;
 
 // Global because a signal handler has no argument of ours. `g_previous` is written before the
-// handler that reads it is installed, and not again while it may run.
+// handler that reads it is installed, and is not changed while the handler may run.
 constinit struct sigaction g_previous[std::size(kSignals)] = {};
 // Guarded by global_lock(kFaultHandlers).
 constinit unsigned g_users = 0;
 constinit bool g_installed = false;
 
-// What the code itself would have done at its beginning. The word below rsp is nobody's: code
-// without a frame keeps nothing there, and the kernel has put what it keeps further down.
+// Makes the frame that the code itself would have made at its start. The word below rsp is unused:
+// code without a frame keeps nothing there, and the kernel has put the signal frame further down.
 void make_frame(greg_t* registers) {
   registers[REG_RSP] -= 8;
   *reinterpret_cast<greg_t*>(registers[REG_RSP]) =
@@ -37,7 +37,8 @@ void make_frame(greg_t* registers) {
   registers[REG_RBP] = registers[REG_RSP];
 }
 
-// `last`: nobody else handles the signal.
+// Handles a fault at an instruction with a trap row. `last`: no other handler would take the
+// signal.
 bool claim(const siginfo_t& info, ucontext_t& machine, bool last) {
   if (info.si_code <= 0) return false;  // sent by a process, not raised by an instruction
   greg_t* registers = machine.uc_mcontext.gregs;
@@ -61,7 +62,7 @@ bool claim(const siginfo_t& info, ucontext_t& machine, bool last) {
   return true;
 }
 
-// What would have happened without our handler.
+// Passes the signal to the handler that was installed before ours, or performs its default action.
 void pass_on(int signal, siginfo_t* info, void* machine, const struct sigaction& previous) {
   if ((previous.sa_flags & SA_SIGINFO) != 0) return previous.sa_sigaction(signal, info, machine);
   bool raised_by_instruction = info->si_code > 0;
@@ -77,7 +78,7 @@ void pass_on(int signal, siginfo_t* info, void* machine, const struct sigaction&
   if (!raised_by_instruction) ::raise(signal);
 }
 
-// Returns whether what was there before would end the process.
+// Returns whether the previous action would end the process.
 bool is_last(const struct sigaction& previous) {
   return (previous.sa_flags & SA_SIGINFO) == 0 &&
          (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN);
@@ -93,10 +94,11 @@ void on_fault(int signal, siginfo_t* info, void* machine) {
   errno = saved_errno;
 }
 
-// What the kernel puts on the stack of a handler: the registers that this processor has.
+// Returns the size of the frame that the kernel pushes for a signal handler; it depends on this
+// processor's registers.
 size_t signal_frame() {
   constexpr unsigned long kMinSigStackSize = 51;  // AT_MINSIGSTKSZ, which old headers do not have
-  constexpr size_t kLeastKnown = 4096;            // old kernels do not say
+  constexpr size_t kLeastKnown = 4096;            // for old kernels that do not tell the size
   return std::max<size_t>(::getauxval(kMinSigStackSize), kLeastKnown);
 }
 

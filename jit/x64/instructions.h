@@ -1,5 +1,5 @@
-// The instructions of x86-64 as the optimizing compiler knows them: MInst::op and the values of its
-// other fields. See machine/machine.h.
+// The x86-64 instructions that the optimizing compiler uses: MInst::op and the values of its other
+// fields. See machine/machine.h.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace uptier::jit::machine {
 
-// The condition codes of x86, in their encoding; `^ 1` is the opposite. The two last are float
+// The condition codes of x86, in their encoding; `^ 1` is the opposite. The last two are float
 // equality, which takes two flags: equal and ordered, and its opposite.
 enum class Cond : uint8_t {
   kO,
@@ -63,16 +63,16 @@ enum class MOp : uint8_t {
   kConvert,   // d = op a                        sub: Opcode, types: from, to
   kSet,       // d = condition                   test fields
   kSelect,    // d = condition ? x : y           test fields
-  kTrapIf,    // test fields, trap                     d = what overflows, if anything needs it
+  kTrapIf,    // test fields, trap                     d = the tested sum, if it is needed
   kBranch,    // test fields; edges: taken, not taken
   kJump,
-  kSwitch,  // on a
+  kSwitch,  // jumps to the edge numbered a
   kReturn,
   kTrap,
   kCall,
   kCallIndirect,
   kCallHost,
-  kLeave,     // leaves by its exit                  sub: Leaving
+  kLeave,     // leaves through its exit               sub: Leaving
   kLoadSlab,  // d = the slab of the calling thread
   kBulk,      // rep stos or movs: rdi, rsi or rax, rcx  sub: Opcode
   kObserve,  // slab a, 64-bit value b: sub: ProbeKind; imm: place; disp: shape or tag; loc   as kCount
@@ -80,11 +80,11 @@ enum class MOp : uint8_t {
   kCount,  // increment of the word imm of slab a      destroys the flags, r11
 };
 
-// What sets the flags of kSet, kSelect, kTrapIf and kBranch; kAdd to kMul compute in r11. kCountDown
-// adds imm to the fuel in memory.
+// The operation that sets the flags of kSet, kSelect, kTrapIf and kBranch. kAdd to kMul compute in
+// d if a kTrapIf has one, else in r11. kCountDown adds imm to the fuel in memory.
 enum class Test : uint8_t { kCmp, kTest, kUcomis, kCountDown, kAdd, kSub, kMul };
 
-// Where the second source is; `a` is the first. kM..: the first source is memory.
+// The form of the second source; `a` is the first. kM..: the first source is memory.
 enum class Form : uint8_t { kRR, kRI, kRM, kMR, kMI, kM, kRC };  // kRC: a constant of the pool, imm
 
 }  // namespace uptier::jit::machine
@@ -97,11 +97,11 @@ enum class AluOp : uint8_t { kAdd, kOr, kAnd, kSub, kXor, kMul };
 enum class ShiftOp : uint8_t { kShl, kShr, kSar, kRol, kRor };
 enum class Extension : uint8_t { kNone, kZero8, kZero16, kZero32, kSign8, kSign16, kSign32 };
 
-// How a kLeave comes to leave.
+// When a kLeave leaves.
 enum class Leaving : uint8_t {
-  kAlways,  // the code has come to its end
+  kAlways,  // unconditionally: this is the end of the code
   kAsked,   // asks the runtime each time, and may come back
-  kPolled,  // asks when the code's poll word is not 0, and may come back
+  kPolled,  // asks if the code's poll word is not 0, and may come back
 };
 
 }  // namespace uptier::jit::x64

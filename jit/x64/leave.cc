@@ -12,11 +12,11 @@ namespace {
 
 using namespace asmjit::x86;
 
-constexpr Gp kCalleeSaved[] = {rbx, r12, r13, r14, r15};  // as machine::kSavedByLeave
+constexpr Gp kCalleeSaved[] = {rbx, r12, r13, r14, r15};  // the same as machine::kSavedByLeave
 
 Mem state_word(size_t offset) { return qword_ptr(rbx, static_cast<int32_t>(offset)); }
 
-// All registers but rsp; rbx ends up as the address of the state.
+// Saves all registers but rsp; rbx then holds the address of the state.
 void emit_save(Assembler& a) {
   a.sub(rsp, imm(offsetof(LeaveState, pc)));
   for (uint32_t r = 0; r < 16; ++r) {
@@ -98,7 +98,7 @@ void emit_leave(CodeBuffer& b, LeaveSlow slow, void* runtime, const Label& trap_
     a.je(trap);
     emit_stay(a);
   }
-  // The call that came here left its return address below.
+  // Drops the state, and the return address of the call that led here.
   b.bind(trap);
   a.lea(rsp, state_word(sizeof(LeaveState)));
   a.jmp(trap_exit);

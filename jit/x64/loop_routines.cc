@@ -14,7 +14,7 @@ using sampler::MethodState;
 
 constexpr Gp kMethod = rdi, kLoop = rsi;
 constexpr Gp kContext = r10;
-constexpr Gp kState = r11;  // kMethodsOffset before the MethodState
+constexpr Gp kState = r11;  // the address of the method's MethodState minus kMethodsOffset
 constexpr Gp kCell = r8;
 
 Mem field(size_t offset, uint32_t size) {
@@ -48,7 +48,7 @@ void emit_find(CodeBuffer& b, const LoopRoutines& r, const Label& ask) {
   a.lea(kCell, ptr(kCell, r9, 3));
 }
 
-// The frame goes to the other copy: counts that and returns its address.
+// Moves the frame to the other copy: counts the transfer and returns the address to continue at.
 void emit_go(CodeBuffer& b, size_t address_at, size_t offset_at) {
   Assembler& a = b.assembler();
   Label uncounted = b.new_label();
@@ -80,7 +80,8 @@ void emit_loop_plain(CodeBuffer& b, const LoopRoutines& r) {
   a.mov(eax, field(offsetof(MethodState, loop_countdown), 4));
   a.test(eax, eax);
   a.short_().jns(begin);
-  // This arrival moves the burst one on, after taking back the check's one down.
+  // Undoes the check's decrement, and counts this arrival in the burst: the countdown goes up by
+  // two.
   a.add(eax, imm(2));
   a.short_().jns(ask);
   a.mov(field(offsetof(MethodState, loop_countdown), 4), eax);
@@ -123,7 +124,8 @@ void emit_loop_instrumented(CodeBuffer& b, const LoopRoutines& r) {
   a.mov(field(offsetof(MethodState, behind), 8), imm(0));
   b.bind(go);
   emit_go(b, offsetof(LoopCell, plain), offsetof(LoopCell, leave));
-  // It counts as any arrival, one down, after taking back the check's one up.
+  // Undoes the check's increment, and counts this arrival in the gap like any other: the countdown
+  // goes down by two.
   b.bind(stretch);
   a.sub(eax, imm(2));
   a.short_().jle(ask);

@@ -38,7 +38,7 @@ void Lowering::count_uses() {
   }
 }
 
-// Returns whether no load may be moved past the instruction.
+// Returns whether loads must not be moved past the instruction.
 bool Lowering::is_barrier(const Inst& i) const {
   uint8_t effects = info(i.op).effects;
   if (info(i.op).shape == Shape::kLoad) return (i.flags & kMemTraps) != 0;
@@ -75,7 +75,7 @@ void Lowering::lower_block(uint32_t place) {
   close_block(place);
 }
 
-// The block of a critical edge: passes the arguments.
+// Lowers the block of a split critical edge: passes the arguments.
 void Lowering::lower_split(uint32_t place) {
   block_ = Block::none();
   block_end_[place] = static_cast<uint32_t>(m_.insts.size());
@@ -92,7 +92,7 @@ void Lowering::close_block(uint32_t place) {
   emit();
   flush_group();
   MBlock& b = m_.blocks[place];
-  b.begin = static_cast<uint32_t>(m_.insts.size());  // of the backward order; see turn_round
+  b.begin = static_cast<uint32_t>(m_.insts.size());  // in the backward order; see turn_round
   b.frequency = e.frequency;
   b.cold = e.cold;
   b.align = e.block.valid() && in_.loops.is_header(e.block) && !e.cold;
@@ -112,7 +112,7 @@ void Lowering::lower_inst(InstId id) {
 void Lowering::select(InstId id) {
   const Inst& i = f_.inst(id);
   switch (info(i.op).shape) {
-    case Shape::kKnownCount:  // a constant by now, see analysis/known_counts.h
+    case Shape::kKnownCount:  // already a constant, see analysis/known_counts.h
     case Shape::kConst: break;
     case Shape::kUnary: is_float(i.type) ? lower_float_unary(i) : lower_unary(i); break;
     case Shape::kBinary: is_float(i.type) ? lower_float_binary(i) : lower_binary(i); break;
@@ -139,7 +139,7 @@ void Lowering::select(InstId id) {
     case Shape::kProbe: lower_probe(i); break;
     case Shape::kBulk: lower_bulk(i); break;
     case Shape::kLoopHeader:
-    case Shape::kFrameMemory:  // compile_optimized() refuses it
+    case Shape::kFrameMemory:  // compile_optimized() has refused it
     case Shape::kFrameState: break;
   }
 }
@@ -174,7 +174,7 @@ void Lowering::flush_group() {
 }
 
 std::optional<uint64_t> Lowering::constant_of(Value v) const {
-  // A renamed constant has the same bits: wrap cuts them off, extend_u leaves them.
+  // A renamed constant has the same bits: wrap only cuts them off, and extend_u keeps them.
   const Inst* i = def(root(v), Opcode::kConst);
   if (!i) return std::nullopt;
   return is_wide_value(v) || is_float(f_.type_of(v)) ? i->imm : static_cast<uint32_t>(i->imm);
@@ -223,7 +223,7 @@ uint32_t Lowering::constant_index(uint64_t bits) {
   return static_cast<uint32_t>(m_.constants.size() - 1);
 }
 
-// ---- The whole --------------------------------------------------------------------------------
+// ---- The whole function -----------------------------------------------------------------------
 
 void Lowering::turn_round() {
   std::reverse(m_.insts.begin(), m_.insts.end());
@@ -266,7 +266,7 @@ void Lowering::add_preds() {
   }
 }
 
-// Adds an edge to the current instruction; `split`: to the edge's own block if it has one.
+// Adds an edge to the current instruction. `split`: to the edge's own block, if it has one.
 void Lowering::add_edge(uint32_t edge, bool split) {
   const Edge& e = f_.edges[edge];
   if (cur_.edge_count++ == 0) cur_.edges_at = static_cast<uint32_t>(m_.edges.size());

@@ -1,19 +1,19 @@
-// lower: from IR to machine instructions, by folding trees of operations into what x86 can do at
-// once.
+// lower: selects machine instructions for IR, by folding trees of operations into single x86
+// instructions.
 //
-// Blocks are walked from the last to the first and each backwards, so that an operation is seen
-// after all its uses: one whose uses have all been folded into others is never emitted, and neither
-// is a dead one. What may be folded:
+// Blocks are walked from the last to the first, and each backwards, so that an operation is seen
+// after all its uses. An operation whose uses have all been folded into others is never emitted,
+// and neither is a dead one. These may be folded:
 //
 //   - pure operations, anywhere
-//   - a load with a single use, into an instruction of its block, when nothing that may trap or
-//     write stands between
+//   - a load with a single use, into an instruction of its block, if nothing that may trap or write
+//     lies in between
 //
-// A probe that counts is a barrier too: what traps must do so on its side of the count.
+// A probe that counts is a barrier too: an instruction that may trap must not cross the counter.
 //
-// Constants are no values here: each use makes its own, as an immediate, a pool operand, or by a
-// move. An i32 is zero-extended for free: whatever needs a clean upper half asks for it at the
-// definition, where nearly every 32-bit instruction gives it anyway.
+// Constants are not values here: each use makes its own, as an immediate, a pool operand, or by a
+// move. Zero-extending an i32 is free: a use that needs a clean upper half requests it from the
+// definition, and nearly every 32-bit instruction provides it anyway.
 #pragma once
 
 #include <cstdint>
@@ -36,15 +36,15 @@ struct LowerInput {
   // OSR: the parameters lie in the baseline frame, at these displacements from rbp.
   bool osr = false;
   std::span<const int32_t> frame_slots = {};
-  // Whether shlx, shrx, sarx and rorx exist.
+  // The machine has shlx, shrx, sarx and rorx.
   bool has_bmi2 = false;
-  // Where block probes count, by block site - 1: offsets in the slab. Empty: they do not.
+  // Counters of block probes, by block site - 1: offsets in the slab. Empty: they do not count.
   std::span<const uint32_t> counters = {};
-  // Likewise those of inlined bodies; null: they do not.
+  // Counters of block probes in inlined bodies; null: they do not count.
   const std::vector<InlinedCount>* inlined = nullptr;
-  // Where all other probes count; null: they do not.
+  // Counters of all other probes; null: they do not count.
   const ProbePlan* sites = nullptr;
-  // Likewise those of inlined bodies.
+  // Counters of other probes in inlined bodies; null: they do not count.
   const std::vector<InlinedProbe>* inlined_probes = nullptr;
 };
 

@@ -20,8 +20,8 @@ Location result_place(Type t) { return Location::reg(is_float(t) ? kXmm0 : kRax)
 
 }  // namespace
 
-// The parameters: from registers all at once, then those in memory one by one. The group is in
-// order, and lies right behind the block's label.
+// Lowers the parameters: those in registers all at once, then those in memory one by one. The group
+// of instructions is in forward order, directly after the block's label.
 void Lowering::lower_entry() {
   auto params = f_.params(f_.entry());
   std::vector<std::pair<Vreg, Vreg>> cleaned;
@@ -84,7 +84,8 @@ void Lowering::lower_call(const Inst& i) {
   auto pass = [&](Value v, Location at) {
     auto c = constant_of(v);
     uint8_t n = add(c ? Vreg::none() : vreg(v), Role::kUse, Policy::kFixed, at);
-    if (c) cur_operands_.back().constant = constant_index(*c);  // `n` counts to 255 only
+    // `n` is 8 bits wide and may wrap around.
+    if (c) cur_operands_.back().constant = constant_index(*c);
     return n;
   };
   if (indirect) cur_.a = pass(args[0], Location::reg(kRax));

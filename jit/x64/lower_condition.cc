@@ -1,5 +1,5 @@
-// Conditions: a comparison is made where its result is used, again for each use, because flags are
-// cheaper than a register that holds 0 or 1.
+// Conditions. A comparison is emitted where its result is used, once for each use, because flags
+// are cheaper than a register that holds 0 or 1.
 #include <algorithm>
 
 #include "jit/frontend/add_fuel.h"
@@ -9,7 +9,7 @@
 namespace uptier::jit::x64 {
 namespace {
 
-constexpr size_t kMostAsked = 8;  // questions whose sums are looked for at a time
+constexpr size_t kMostAsked = 8;  // the most overflow tests whose sums are searched for at a time
 
 Cond cond_of(Opcode op) {
   switch (op) {
@@ -48,7 +48,7 @@ bool is_overflow(Opcode op) {
 
 }  // namespace
 
-// A comparison from another block is made again here when that keeps no more values alive.
+// A comparison from another block is repeated here if that keeps no additional value alive.
 bool Lowering::can_fold_test(const Inst& compare) const {
   if (is_overflow(compare.op)) return f_.value(compare.result).block == block_;
   bool is_test =
@@ -59,7 +59,7 @@ bool Lowering::can_fold_test(const Inst& compare) const {
   return args.size() == 1 || constant_of(args[1]).has_value();
 }
 
-// A load may be folded in only when every value on the way to it has this one use.
+// A load may be folded in only if every value between it and the test has a single use.
 void Lowering::add_test(Value v, bool negate) {
   fold_ok_ = true;
   add_test_of(v, negate);
@@ -72,8 +72,8 @@ void Lowering::add_test_of(Value v, bool negate) {
     if (i->op == Opcode::kEqz && f_.type_of(f_.args(*i)[0]) == Type::kI32) {
       return add_test_of(f_.args(*i)[0], !negate);
     }
-    // Made here, and again where it is needed as a value: its operands are used twice, so that no
-    // load of one is folded into either.
+    // The comparison is emitted here, and again where it is needed as a value. So its operands are
+    // used twice, and no load of one may be folded into either.
     if (!fold_ok_) {
       for (Value operand : f_.args(*i)) ++use_count_[operand.index()];
     }
@@ -102,7 +102,7 @@ void Lowering::add_zero_test(Value v, bool wide, bool negate) {
   const Inst* i = def(v, Opcode::kAnd);
   if (i && f_.value(v).block == block_ && is_wide(i->type) == wide) {
     Value x = f_.args(*i)[0], y = f_.args(*i)[1];
-    if (!fold_ok_ || use_count_[v.index()] > 1) {  // made again where it is needed as a value
+    if (!fold_ok_ || use_count_[v.index()] > 1) {  // emitted again where it is needed as a value
       ++use_count_[x.index()];
       ++use_count_[y.index()];
     }
@@ -140,7 +140,7 @@ void Lowering::add_zero_test(Value v, bool wide, bool negate) {
   cur_.a = cur_.b = add(vreg(v), Role::kUse, Policy::kReg);
 }
 
-// Compares a narrow load with a constant of its range in memory.
+// Compares a narrow load in memory with a constant in its range.
 bool Lowering::add_narrow_compare(const Inst& compare, Cond c) {
   auto args = f_.args(compare);
   const Inst* load = fold_ok_ ? foldable_load(args[0]) : nullptr;
@@ -212,8 +212,8 @@ void Lowering::add_int_test(const Inst& compare, bool negate) {
   cur_.b = add(second, Role::kUse, Policy::kAny);
 }
 
-// ucomis sets "above" only when ordered: less-than swaps its operands, and the opposites of all
-// four orders are true when unordered.
+// ucomis sets "above" only if the operands are ordered. So less-than swaps its operands, and the
+// opposites of all four orders are true for unordered operands.
 void Lowering::add_float_test(const Inst& compare, bool negate) {
   Value a = f_.args(compare)[0], b = f_.args(compare)[1];
   Cond c = Cond::kFloatE;
@@ -250,7 +250,8 @@ void Lowering::add_float_test(const Inst& compare, bool negate) {
 
 void Lowering::add_overflow_test(const Inst& check, bool negate) {
   Value a = f_.args(check)[0], b = f_.args(check)[1];
-  // Variables grow where they are.
+  // The sum is computed in the register of the first operand, so a block parameter, such as a loop
+  // variable, comes first.
   bool turn = check.op == Opcode::kAddOverflows && def(a) != nullptr && def(b) == nullptr;
   if (turn) std::swap(a, b);
   cur_.test = check.op == Opcode::kAddOverflows   ? Test::kAdd
@@ -278,7 +279,7 @@ void Lowering::lower_set(const Inst& i) {
   def_d(i.result);
   fold_ok_ = use_count_[i.result.index()] <= 1;
   if (i.op == Opcode::kEqz) {
-    // eqz of a comparison is its opposite.
+    // eqz of a comparison is the opposite comparison.
     Value a = f_.args(i)[0];
     if (f_.type_of(a) == Type::kI32) {
       add_test_of(a, true);
@@ -313,7 +314,7 @@ void Lowering::lower_select(const Inst& i) {
   emit();
 }
 
-// A sum that the block computes after the question whether it overflows is made by the question:
+// If a block tests whether a sum overflows and computes the sum afterwards, the test computes it:
 //
 //     guard (eqz (add_overflows a, b))          add t, b; jo exit
 //     t = add a, b                         ->
@@ -342,7 +343,7 @@ void Lowering::pair_sums(Block b) {
   }
 }
 
-// Whether `i` is what a question for overflow is about.
+// Returns whether `i` computes the operation that `overflows` tests.
 bool Lowering::is_result(const Inst& overflows, const Inst& i) const {
   Opcode op = overflows.op == Opcode::kAddOverflows   ? Opcode::kAdd
               : overflows.op == Opcode::kSubOverflows ? Opcode::kSub
@@ -356,14 +357,14 @@ bool Lowering::is_result(const Inst& overflows, const Inst& i) const {
          (op != Opcode::kSub && same(asked[0], made[1]) && same(asked[1], made[0]));
 }
 
-// Has the current instruction define the sum that it asks about, if anything needs one.
+// Makes the current instruction define the sum that it tests, if the sum is needed.
 void Lowering::add_sum(InstId asks) {
   InstId sum = sum_of_[asks.index()];
   if (sum.valid() && needed(f_.inst(sum).result)) def_d(f_.inst(sum).result);
 }
 
-// Returns what the sum of the current instruction may be made on top of although its exit wants it as
-// it was, since it can be taken away again there; or none.
+// Returns the operand whose register the current instruction's sum may overwrite although the exit
+// needs the operand, because the exit can undo the sum; or none.
 Vreg Lowering::undone() const {
   bool can = cur_.d != kNoOperand && (cur_.test == Test::kAdd || cur_.test == Test::kSub);
   if (!can) return Vreg::none();
@@ -372,8 +373,8 @@ Vreg Lowering::undone() const {
   return whole ? a : Vreg::none();
 }
 
-// Where all that is done with fuel is to count it and to ask whether it is used up, one instruction in
-// memory does both (add_fuel.h):
+// If a block only decrements the fuel and tests whether it is used up, one instruction in memory
+// does both (add_fuel.h):
 //
 //   v = load fuel; w = add v, -1; store w, fuel; trap_if (w < 0)    ->    add fuel, -1; js trap
 bool Lowering::add_fuel_test(InstId trap) {
@@ -390,7 +391,8 @@ bool Lowering::add_fuel_test(InstId trap) {
   std::optional<int32_t> by = imm_of(f_.args(*count)[1]);
   const Inst* load = def(f_.args(*count)[0], Opcode::kLoad);
   if (!by || load == nullptr || !is_fuel(*load) || !here(load->result, 1)) return false;
-  // The store is the last thing with an effect, and the one behind the load.
+  // The store must be the last barrier before the trap, with no other barrier between it and the
+  // load.
   const auto& insts = f_.block(block_).insts;
   auto at = std::ranges::find(insts, trap);
   while (at != insts.begin() && !is_barrier(f_.inst(*std::prev(at)))) --at;
@@ -414,7 +416,7 @@ void Lowering::lower_trap_if(InstId id) {
   const Inst& i = f_.inst(id);
   begin(MOp::kTrapIf, 4, i.origin());
   bool guard = i.op == Opcode::kGuard;
-  // The instruction's own trap and place are apart from those of a folded load.
+  // The instruction's own trap and origin are kept apart from those of a folded load.
   cur_.flags = static_cast<uint8_t>(guard ? TrapCode::kGuardFailed : static_cast<TrapCode>(i.aux));
   add_sum(id);
   bool fuel = !guard && static_cast<TrapCode>(i.aux) == TrapCode::kOutOfFuel && add_fuel_test(id);
@@ -423,7 +425,7 @@ void Lowering::lower_trap_if(InstId id) {
   emit();
 }
 
-// A guard on a constant leaves or does nothing.
+// A guard on a constant either always leaves or does nothing.
 void Lowering::lower_guard(InstId id) {
   const Inst& i = f_.inst(id);
   if (i.imm == 0) return lower_trap_if(id);
@@ -449,8 +451,8 @@ void Lowering::leave(const Inst& guard, Leaving how) {
   emit();
 }
 
-// Gives the current instruction an exit with the values of the guard's frames. They are read once a sum
-// is made.
+// Gives the current instruction an exit with the values of the guard's frames. If the instruction
+// computes a sum, the exit reads them after it.
 void Lowering::add_exit(const Inst& guard) {
   const Role role = cur_.d == kNoOperand ? Role::kUse : Role::kLateUse;
   const Vreg summand = undone();

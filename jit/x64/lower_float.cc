@@ -15,7 +15,7 @@ void Lowering::lower_float_binary(const Inst& i) {
     cur_.b = add(y, Role::kLateUse, Policy::kReg);
     return emit();
   }
-  // Addition and multiplication commute except the payload of a NaN, which nobody may rely on.
+  // Addition and multiplication commute except for the payload of a NaN, which is unspecified.
   bool commutes = i.op == Opcode::kFAdd || i.op == Opcode::kFMul;
   bool swap = commutes && ((constant_of(a) && !constant_of(b)) ||
                            (foldable_load(a) && !foldable_load(b) && !constant_of(b)));

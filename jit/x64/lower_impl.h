@@ -1,4 +1,4 @@
-// What the files of the instruction selector share; see lower.h.
+// The instruction selector's class, shared by the lower*.cc files; see lower.h.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,12 @@
 
 namespace uptier::jit::x64 {
 
-// Finds which i32 values must have zero upper halves, and which values are others under a new name
-// (wrap, extend_u).
+// Finds which i32 values must have zero upper halves, and which values are only new names for
+// others (wrap, extend_u).
 struct Widths {
-  std::vector<Value> alias;  // by Value::index(): the value whose vreg this one shares, or itself
-  std::vector<bool> clean;   // by Value::index(): someone relies on a zero upper half
+  // By Value::index(): the value whose vreg this one shares; often itself.
+  std::vector<Value> alias;
+  std::vector<bool> clean;  // by Value::index(): some use relies on a zero upper half
 };
 Widths find_widths(const Function& f);
 
@@ -28,7 +29,7 @@ struct BlockPlan {
   };
   std::vector<Entry> order;
   std::vector<uint32_t> place;       // by Block::index(): place in `order`
-  std::vector<uint32_t> edge_place;  // by edge: place of its split block, or UINT32_MAX
+  std::vector<uint32_t> edge_place;  // by edge: place in `order` of its split block, or UINT32_MAX
 };
 BlockPlan plan_blocks(const Function& f, const LoopNest& n, const Frequencies& q);
 
@@ -65,13 +66,13 @@ class Lowering {
   // Returns the constant as a sign-extended 32-bit immediate of an operation of that width.
   std::optional<int32_t> imm_of(Value v) const;
   bool is_wide_value(Value v) const { return is_wide(f_.type_of(v)); }
-  Vreg vreg(Value v);  // of a use; never a constant
+  Vreg vreg(Value v);  // for a use; never a constant
   Vreg new_vreg(Type t);
-  Vreg use(Value v);  // the same, making a constant in a new vreg
+  Vreg use(Value v);  // the same, but a constant gets a new vreg
   uint32_t constant_index(uint64_t bits);
   bool needed(Value v) const { return vregs_[root(v).index()].valid(); }
 
-  // Starts an instruction; operands are added by the calls below, `emit` places it.
+  // Starts an instruction. The calls below add operands; `emit` adds the instruction to the group.
   void begin(MOp op, unsigned width, Origin loc = {});
   uint8_t add(Vreg v, Role role, Policy policy, Location fixed = {});
   void def_d(Value v) { cur_.d = add(vreg(v), Role::kDef, Policy::kReg); }
@@ -87,22 +88,22 @@ class Lowering {
   Vreg slab();
   void count_at(uint32_t offset);
   void convert_to(Vreg to, Vreg from, Opcode op, Type from_type, Type to_type);
-  Vreg observed(Value v);  // as 64 bits
+  Vreg observed(Value v);  // as 64 bits, see lower_probe.cc
   void observe(const Inst& i, const ProbePlan::Site& s);
   void lower_probe(const Inst& i);
   void lower_tally(const Inst& i);
   void load_slab();
 
   // ---- lower_memory.cc
-  // Returns the load after `v` when it may become a memory operand of the current instruction.
+  // Returns the load that defines `v` if it may become a memory operand of the current instruction.
   const Inst* foldable_load(Value v) const;
   void add_address(const Inst& access, Role role);
   void lower_load(const Inst& i);
   void lower_store(const Inst& i);
   bool lower_alu_store(const Inst& i);
   void lower_bulk(const Inst& i);
-  // Makes the second source of the current instruction: an immediate, memory, a constant, or a
-  // register (`role` for registers; those of an address are as late).
+  // Adds the second source of the current instruction: an immediate, memory, a constant, or a
+  // register. `role` applies to registers; those of an address get the same role.
   void add_source(Value v, Role role, bool allow_imm);
   void fold_memory(const Inst& load, Role role, Form form);
 
@@ -123,8 +124,8 @@ class Lowering {
   void lower_overflow(const Inst& i);
 
   // ---- lower_condition.cc
-  // Starts nothing: fills the test fields and sources of the current instruction so that its
-  // condition is `v != 0` (or `v == 0`).
+  // Fills the test fields and sources of the current instruction so that its condition is `v != 0`
+  // (`negate`: `v == 0`). Starts no instruction.
   void add_test(Value v, bool negate);
   void add_test_of(Value v, bool negate);
   void add_int_test(const Inst& compare, bool negate);
@@ -166,17 +167,17 @@ class Lowering {
   MachineFunction m_;
   std::vector<Vreg> vregs_;          // by root Value::index()
   std::vector<uint32_t> use_count_;  // by Value::index()
-  std::vector<uint32_t> color_;      // by InstId: how many barriers of its block lie before it
+  std::vector<uint32_t> color_;      // by InstId: number of barriers before it in its block
   std::vector<bool> folded_;         // by InstId: part of another instruction
-  std::vector<InstId> sum_of_;       // by InstId of a guard or trap: the sum that it makes
-  Block block_;                      // being lowered
+  std::vector<InstId> sum_of_;       // by InstId of a guard or trap: the sum that it computes
+  Block block_;                      // the block being lowered
   bool fold_ok_ = true;              // the condition being lowered has no other use
-  uint32_t current_color_ = 0;       // of the instruction being lowered
+  uint32_t current_color_ = 0;       // color_ of the instruction being lowered
   MInst cur_;                        // the machine instruction being made, and its operands
   std::vector<Operand> cur_operands_;
-  Vreg slab_;                 // none as long as nothing counts
-  std::vector<MInst> group_;  // of the IR instruction being lowered, in order
-  // MachineFunction::insts is filled backwards and turned round at the end; so are these.
+  Vreg slab_;                 // none if nothing counts
+  std::vector<MInst> group_;  // for the IR instruction being lowered, in forward order
+  // MachineFunction::insts is filled backwards and reversed at the end; these are reversed with it.
   std::vector<uint32_t> block_end_;  // by place
 };
 

@@ -148,7 +148,8 @@ void Lowering::lower_shift(const Inst& i, ShiftOp op) {
     cur_.b = add(count, Role::kUse, Policy::kReg);
     return emit();
   }
-  // The count goes to cl; the result is elsewhere because cl is taken until it is written.
+  // The count goes to cl. The result is in another register, because cl is taken until the result
+  // is written.
   cur_.flags = 1;
   Vreg value = use(a), count = use(b);
   def_d(i.result);
@@ -165,7 +166,7 @@ void Lowering::lower_div(const Inst& i) {
   cur_.d = add(vreg(i.result), Role::kDef, Policy::kFixed, Location::reg(quotient ? kRax : kRdx));
   cur_.a = add(dividend, Role::kUse, Policy::kFixed, Location::reg(kRax));
   cur_.b = add(divisor, Role::kLateUse, Policy::kReg);
-  // A constant divisor spares the tests for what it is not.
+  // A constant divisor spares the tests for 0 and -1.
   auto c = constant_of(f_.args(i)[1]);
   cur_.form = c ? Form::kRI : Form::kRR;
   if (c) cur_.imm = *c;

@@ -34,13 +34,14 @@ const Inst* Lowering::foldable_load(Value v) const {
   return after == current_color_ ? i : nullptr;
 }
 
-// Adds the operands of an address: [base + index + disp], the offset in a register where it exceeds
-// the displacement. They come last in the operand list.
+// Adds the operands of an address: [base + index + disp]. An offset that exceeds the displacement
+// goes to a register. The operands are the last in the list.
 void Lowering::add_address(const Inst& access, Role role) {
   if (is_fuel(access)) return;  // no base: see Emitter::memory()
   AddressParts parts = take_apart(f_, access);
   int64_t offset = parts.offset;
-  // A load after what was looked through has a further use.
+  // If operations were folded into the address, it is a further use of their operand, so a load of
+  // that operand is not folded.
   if (parts.taken) ++use_count_[parts.index.index()];
   Vreg base = use(parts.base);
   Vreg index_vreg = parts.index.valid() ? use(parts.index) : Vreg::none();
@@ -128,7 +129,7 @@ void Lowering::lower_store(const Inst& i) {
   begin(fp ? MOp::kFStore : MOp::kStore, size, i.origin());
   cur_.trap = trap_of(i);
   auto c = constant_of(v);
-  if (c && fp) {  // the bits through the other kind of register
+  if (c && fp) {  // store the bits from a general register or an immediate
     cur_.op = MOp::kStore;
     fp = false;
   }
@@ -166,7 +167,7 @@ void Lowering::lower_bulk(const Inst& i) {
   emit();
 }
 
-// store(p, load(p) op v) is one instruction, when both may trap or neither.
+// store(p, load(p) op v) is one instruction if both accesses may trap, or neither.
 bool Lowering::lower_alu_store(const Inst& i) {
   if (i.op != Opcode::kStore || !is_int(i.type)) return false;
   Value sum = f_.args(i)[0];

@@ -1,5 +1,5 @@
-// Probes, in instrumented copies. A value is observed as ProbeKind has it: integers by their sign,
-// floats as the bits of a double.
+// Probes, in instrumented copies. A value is observed in the form of its ProbeKind: integers
+// sign-extended, floats as the bits of a double.
 #include "jit/ir/tally.h"
 #include "jit/probes/inlined_counts.h"
 #include "jit/x64/lower_impl.h"
@@ -7,7 +7,7 @@
 
 namespace uptier::jit::x64 {
 
-// Returns where a block probe counts, if it does.
+// Returns the offset of the counter of a block probe, if it counts.
 std::optional<uint32_t> Lowering::count_offset(const Inst& i) const {
   if (!is_block_probe(i) || resumes(i)) return std::nullopt;
   if (i.body == 0) {
@@ -20,7 +20,7 @@ std::optional<uint32_t> Lowering::count_offset(const Inst& i) const {
   return c->offset;
 }
 
-// Returns where another probe counts, if it does.
+// Returns the place of another probe's counters, if it counts.
 std::optional<ProbePlan::Site> Lowering::observed_site(const Inst& i) const {
   if (i.op != Opcode::kProbe || is_tally(i)) return std::nullopt;
   bool sees = i.args.size != 0 || probe_kind(i) == ProbeKind::kHit;
@@ -35,7 +35,7 @@ std::optional<ProbePlan::Site> Lowering::observed_site(const Inst& i) const {
   return ProbePlan::Site{p->kind, p->offset, p->top, p->of_call};
 }
 
-// The slab lives in a vreg: in a register where there is one to spare, else in a slot.
+// The slab's address lives in a vreg: in a register if one is free, else in a slot.
 Vreg Lowering::slab() {
   if (!slab_.valid()) slab_ = new_vreg(Type::kI64);
   return slab_;
@@ -112,11 +112,11 @@ void Lowering::lower_probe(const Inst& i) {
   if (is_remnant(i)) return;
   if (std::optional<uint32_t> offset = count_offset(i)) count_at(*offset);
   if (std::optional<ProbePlan::Site> site = observed_site(i)) observe(i, *site);
-  // What has been made lies behind the probe; see turn_round.
+  // Instructions are emitted backwards: those emitted so far come after the probe. See turn_round.
   m_.probes.push_back({static_cast<uint32_t>(m_.insts.size()), i.aux, i.body});
 }
 
-// At the entry, which is lowered last.
+// Loads the slab at the entry, which is lowered last, when it is known whether anything counts.
 void Lowering::load_slab() {
   if (!slab_.valid()) return;
   begin(MOp::kLoadSlab, 8);

@@ -42,8 +42,8 @@ class WidthFinder {
     if (Value index = take_apart(f_, i).index; index.valid()) demand(index);
   }
 
-  // A clean parameter needs clean arguments, and a bitcast, which is a move of the whole register,
-  // a clean operand; other definitions see to it themselves.
+  // A clean parameter needs clean arguments. A bitcast is a move of the whole register, so it needs
+  // a clean operand. Other definitions clean their results themselves.
   void pass_on(Value v) {
     const ValueData& d = f_.value(v);
     if (d.inst.valid()) {
@@ -64,7 +64,7 @@ class WidthFinder {
     if (!needs_move) w_.alias[i.result.index()] = w_.alias[from.index()];
   }
 
-  // Returns whether an i64 has zeros in its upper half, as far as its definition tells.
+  // Returns whether the definition shows that an i64 has a zero upper half.
   bool is_narrow(Value v) {
     InstId id = f_.value(v).inst;
     if (!id.valid()) return false;

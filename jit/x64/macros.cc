@@ -60,8 +60,8 @@ Opcode swap_comparison(Opcode op) {
   }
 }
 
-// "Above" is false for unordered operands, "below" is true; so less-than is asked the other way
-// round.
+// "Above" is false for unordered operands, "below" is true. So less-than is tested with its
+// operands swapped.
 FlagCondition emit_float_compare(CodeBuffer& b, Opcode op, bool wide, const Xmm& left,
                                  const Xmm& right) {
   bool swap = op == Opcode::kFLt || op == Opcode::kFLe;
@@ -120,7 +120,7 @@ void emit_constant(CodeBuffer& b, const Gp& dst, uint64_t bits) {
   if (bits <= UINT32_MAX) {
     a.mov(dst.r32(), imm(static_cast<uint32_t>(bits)));
   } else {
-    a.mov(dst.r64(), imm(static_cast<int64_t>(bits)));  // 7 bytes when it is a negative int32
+    a.mov(dst.r64(), imm(static_cast<int64_t>(bits)));  // 7 bytes if it is a negative int32
   }
 }
 
@@ -254,7 +254,7 @@ void emit_division(CodeBuffer& b, Opcode op, bool wide, const Gp& divisor, Divis
     a.cmp(d, imm(-1));
     a.short_().jne(divide);
     if (op == Opcode::kDivS) {
-      a.neg(ax);  // overflows for INT_MIN alone
+      a.neg(ax);  // overflows only for INT_MIN
       a.jo(b.trap_label(TrapCode::kIntegerOverflow, loc));
     } else {
       a.xor_(x86::edx, x86::edx);
@@ -290,7 +290,7 @@ void emit_bit_count(CodeBuffer& b, Opcode op, bool wide, const Gp& dst, const Gp
     a.bsf(d, s);
     a.cmovz(d, t);
   } else {
-    a.mov(scratch.r32(), imm(2 * bits - 1));  // ^ (bits - 1) makes it `bits`
+    a.mov(scratch.r32(), imm(2 * bits - 1));  // the xor below turns it into `bits`
     a.bsr(d, s);
     a.cmovz(d, t);
     a.xor_(d, imm(bits - 1));
@@ -322,7 +322,7 @@ void emit_float_min_max(CodeBuffer& b, Opcode op, bool wide, const Xmm& dst, con
 
 namespace {
 
-// All bits but the sign (`sign` false), or the sign alone, in every lane.
+// A mask of all bits but the sign (`sign` false), or of the sign alone, in every lane.
 Mem mask(CodeBuffer& b, bool wide, bool sign) {
   uint64_t m = wide ? uint64_t{1} << 63 : 0x8000000080000000;
   if (!sign) m = ~m;
@@ -359,8 +359,8 @@ void emit_round(CodeBuffer& b, Opcode op, bool wide, const Xmm& dst, const Xmm& 
 
 namespace {
 
-// A conversion of a float to an integer by one cvttsx2si of 64 bits, with what follows it. The
-// instruction answers INT64_MIN for whatever does not fit 64 bits, NaNs included.
+// A conversion of a float to an integer by a 64-bit cvttsx2si, and the checks after it. The
+// instruction returns INT64_MIN for anything that does not fit 64 bits, NaNs included.
 struct Truncation {
   CodeBuffer& b;
   Assembler& a;
@@ -373,7 +373,7 @@ struct Truncation {
   }
   void compare(const Xmm& x, const Xmm& y) { from_wide ? a.ucomisd(x, y) : a.ucomiss(x, y); }
 
-  // Converts, and jumps to `done` unless the result needs a closer look.
+  // Converts, and jumps to `done` unless the result needs further checks.
   void fast(const Label& done) {
     convert(dst.r64(), src);
     if (!to_wide) {
@@ -381,7 +381,7 @@ struct Truncation {
       a.cmp(scratch.r64(), dst.r64());
       a.je(done);
     } else if (is_signed) {
-      a.cmp(dst.r64(), imm(1));  // overflows for INT64_MIN alone
+      a.cmp(dst.r64(), imm(1));  // overflows only for INT64_MIN
       a.jno(done);
     } else {
       a.test(dst.r64(), dst.r64());
@@ -389,7 +389,7 @@ struct Truncation {
     }
   }
 
-  // dst = src - 2^63 converted: the low 63 bits of a source in [2^63, 2^64), else negative.
+  // dst = src - 2^63, converted: the low 63 bits if src is in [2^63, 2^64), else negative.
   void convert_upper_half() {
     a.movaps(xscratch, src);
     if (from_wide) {
@@ -416,7 +416,7 @@ void emit_trunc(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, const Gp
   if (!to_wide) {
     a.jmp(overflow);
   } else if (t.is_signed) {
-    // INT64_MIN is right for -2^63 itself, and no other float rounds to it.
+    // INT64_MIN is correct for -2^63 itself, and no other float truncates to it.
     if (from_wide) {
       a.ucomisd(src, b.constant64(std::bit_cast<uint64_t>(-0x1p63)));
     } else {
@@ -438,7 +438,7 @@ void emit_trunc_sat(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, cons
   Truncation t{b, a, op == Opcode::kTruncSatS, to_wide, from_wide, dst, scratch, src, xscratch};
   Label done = b.new_label(), positive = b.new_label();
   t.fast(done);
-  // A NaN becomes 0, and so does what is negative when the result is unsigned.
+  // A NaN becomes 0, and so does a negative source if the result is unsigned.
   a.xorps(xscratch, xscratch);
   t.compare(src, xscratch);
   a.mov(dst.r32(), imm(0));
@@ -473,7 +473,8 @@ void emit_convert(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, const 
     emit_zero_extend(b, scratch, src);
     return convert(scratch.r64());
   }
-  // The upper half of the range: halve, keep the lost bit so that rounding sees it, double.
+  // The upper half of the range: halve, keeping the lost bit so that rounding sees it, convert, and
+  // double.
   Label large = b.new_label(), even = b.new_label(), done = b.new_label();
   a.test(src.r64(), src.r64());
   a.short_().js(large);

@@ -1,11 +1,12 @@
-// macros.h: operations that take more than one instruction, on registers that the caller picks.
+// macros.h: operations that take several instructions, on registers that the caller picks.
 //
 // Both compilers emit them, so the semantics (WebAssembly's, to the bit) live in one place. Every
-// function says what it clobbers; whatever it does not name survives, except the flags. Operands
-// named `scratch` must differ from all others. An i32 in a register may have anything in its upper
-// half, and every i32 result has zeros there.
+// function documents what it clobbers; everything else survives, except the flags. Operands named
+// `scratch` must differ from all others. The upper half of an i32 operand is undefined; every i32
+// result has a zero upper half.
 //
-// Needs x86-64-v2 (SSE4.2, POPCNT); check_cpu() says so. LZCNT and TZCNT are used when they exist.
+// Needs x86-64-v2 (SSE4.2, POPCNT); check_cpu() tests for it. LZCNT and TZCNT are used if they
+// exist.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ Status check_cpu();
 
 // ---- Conditions -------------------------------------------------------------------------------
 
-// How to read the flags after a comparison. Floats need the parity flag for equality only.
+// The flags to test after a comparison. Floats need the parity flag for equality only.
 struct FlagCondition {
   enum class Parity : uint8_t { kIgnore, kAndClear, kOrSet };
   x86::CondCode code = x86::CondCode::kNE;
@@ -33,7 +34,7 @@ FlagCondition negate(FlagCondition c);
 FlagCondition int_condition(Opcode op);
 // Returns the condition of the comparison with its operands swapped: a < b is b > a.
 Opcode swap_comparison(Opcode op);
-// Emits ucomiss/ucomisd for a float comparison (kFEq .. kFGe) and returns what to test.
+// Emits ucomiss/ucomisd for a float comparison (kFEq .. kFGe) and returns the condition to test.
 FlagCondition emit_float_compare(CodeBuffer& b, Opcode op, bool wide, const Xmm& left,
                                  const Xmm& right);
 // Jumps when the condition holds.
@@ -45,44 +46,46 @@ void emit_move_if(CodeBuffer& b, FlagCondition c, const Gp& dst, const Gp& src);
 
 // ---- Constants and addresses ------------------------------------------------------------------
 
-// dst = bits; the shortest form that keeps the flags.
+// dst = bits, in the shortest form that keeps the flags.
 void emit_constant(CodeBuffer& b, const Gp& dst, uint64_t bits);
-// dst = bits of an f32 or f64. Keeps the flags. Where they are blinded, lanes above are not 0.
+// dst = bits of an f32 or f64. Keeps the flags. The upper lanes are not 0 for blinded constants.
 void emit_constant(CodeBuffer& b, bool wide, const Xmm& dst, uint64_t bits);
 // dst (64 bits) = the i32 in src, zero-extended.
 void emit_zero_extend(CodeBuffer& b, const Gp& dst, const Gp& src);
-// Returns an operand for base + offset. Clobbers `scratch` when the offset exceeds INT32_MAX.
+// Returns an operand for base + offset. Clobbers `scratch` if the offset exceeds INT32_MAX.
 Mem emit_address(CodeBuffer& b, const Gp& base, uint32_t offset, const Gp& scratch);
 // Returns an operand for base + index + offset; an i32 index must be zero-extended.
 Mem emit_address(CodeBuffer& b, const Gp& base, const Gp& index, uint32_t offset,
                  const Gp& scratch);
-// One load or store (kLoad .. kStore32) of an integer or ref: type `t`, `at` without a size.
+// A load or store (kLoad .. kStore32) of an integer or ref of type `t`. `at` needs no size.
 void emit_load(CodeBuffer& b, Opcode op, Type t, const Gp& dst, const Mem& at);
 void emit_store(CodeBuffer& b, Opcode op, Type t, const Mem& at, const Gp& src);
 void emit_load(CodeBuffer& b, Type t, const Xmm& dst, const Mem& at);
 void emit_store(CodeBuffer& b, Type t, const Mem& at, const Xmm& src);
 
 // dst = [rbp + at], and back: 8 bytes if `wide`, else 4. Every third instruction of baseline code
-// is one of these, so they go past the assembler's tables; the bytes are those it would write.
+// is one of these, so they bypass the assembler's tables; the bytes are the same.
 void emit_frame_load(CodeBuffer& b, const Gp& dst, int32_t at, bool wide);
 void emit_frame_store(CodeBuffer& b, int32_t at, const Gp& src, bool wide);
 
 // ---- Integers ---------------------------------------------------------------------------------
 
-// What is known of a divisor; a constant spares tests.
+// The special values that a divisor may have; a constant spares tests.
 struct Divisor {
   bool may_be_zero = true;
   bool may_be_minus_one = true;
   static Divisor of_constant(uint64_t bits, bool wide);
 };
-// kFill, kCopy: `rdi` is where to, `rsi` or `rax` what from, `rcx` how many elements of `width`
-// bytes; rdi, rsi and rcx are lost. One instruction, which a fault leaves where it is, with the
-// elements before it stored: so a trap row of it is a loop's.
+// kFill, kCopy: rdi is the destination, `rsi` the source or `rax` the value, rcx the number of
+// elements of `width` bytes. Clobbers rdi, rsi and rcx. It is a single instruction that a fault
+// interrupts after it has stored the elements before the fault, so its trap row is like one in a
+// loop.
 void emit_bulk(CodeBuffer& b, Opcode op, uint32_t width);
 
-// kDivS, kDivU, kRemS, kRemU: the dividend in rax; quotient to rax, remainder to rdx. The divisor
-// is kept and must be neither rax nor rdx. Clobbers rax, rdx. Traps divide by zero by a row at the
-// division, and integer overflow (INT_MIN / -1; the remainder is 0).
+// kDivS, kDivU, kRemS, kRemU: the dividend is in rax; the quotient goes to rax, the remainder to
+// rdx. The divisor is kept and must be neither rax nor rdx. Clobbers rax, rdx. Division by zero
+// traps through a row at the division, INT_MIN / -1 by an explicit test for integer overflow; the
+// remainder of INT_MIN / -1 is 0.
 void emit_division(CodeBuffer& b, Opcode op, bool wide, const Gp& divisor, Divisor known,
                    Origin loc);
 // kClz, kCtz, kPopcnt. `dst` may be `src`. Clobbers `scratch`.
@@ -91,7 +94,8 @@ void emit_bit_count(CodeBuffer& b, Opcode op, bool wide, const Gp& dst, const Gp
 
 // ---- Floats -----------------------------------------------------------------------------------
 
-// kFMin, kFMax: dst = op(dst, src): a NaN in either gives a NaN, and -0 < +0. `src` may be `dst`.
+// kFMin, kFMax: dst = op(dst, src). A NaN in either operand gives a NaN, and -0 < +0. `src` may be
+// `dst`.
 void emit_float_min_max(CodeBuffer& b, Opcode op, bool wide, const Xmm& dst, const Xmm& src);
 // dst = dst with the sign of `sign`, which may be `dst`. Clobbers `scratch`.
 void emit_copysign(CodeBuffer& b, bool wide, const Xmm& dst, const Xmm& sign, const Xmm& scratch);
@@ -102,11 +106,11 @@ void emit_round(CodeBuffer& b, Opcode op, bool wide, const Xmm& dst, const Xmm& 
 
 // ---- Conversions ------------------------------------------------------------------------------
 
-// kTruncS, kTruncU: traps invalid conversion on a NaN, integer overflow out of range. Keeps `src`;
-// clobbers dst, scratch, xscratch.
+// kTruncS, kTruncU: a NaN traps as an invalid conversion, a value out of range as an integer
+// overflow. Keeps `src`; clobbers dst, scratch, xscratch.
 void emit_trunc(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, const Gp& dst,
                 const Xmm& src, const Gp& scratch, const Xmm& xscratch, Origin loc);
-// kTruncSatS, kTruncSatU: 0 for a NaN, the nearest value out of range. Same operands.
+// kTruncSatS, kTruncSatU: 0 for a NaN, the nearest value if out of range. Same operands.
 void emit_trunc_sat(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, const Gp& dst,
                     const Xmm& src, const Gp& scratch, const Xmm& xscratch);
 // kConvertS, kConvertU: dst = src as f32 or f64 (`to_wide`). Keeps `src`; kConvertU clobbers

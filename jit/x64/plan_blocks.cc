@@ -1,6 +1,6 @@
-// Where split edges go: a back edge, and an edge to what comes next anyway, right after its
-// source; an unlikely edge after the loop that holds both ends, or in front of a cold target, so
-// that its moves do not stand in the way.
+// The places of split edges. A back edge, or an edge to the block that follows anyway, goes right
+// after its source. An unlikely edge goes after the loop that holds both ends, or before a cold
+// target, so that its moves are out of the way.
 #include <algorithm>
 
 #include "jit/x64/lower_impl.h"
@@ -37,7 +37,7 @@ class BlockPlanner {
   }
 
  private:
-  // The last block that is not cold, of each loop and (at the end) of the function.
+  // Finds the last block that is not cold, of each loop and (as the last entry) of the function.
   void find_last_blocks() {
     last_.assign(loops_.loops.size() + 1, f_.entry());
     for (Block b : f_.layout) {
@@ -130,7 +130,8 @@ class BlockPlanner {
   std::vector<uint32_t> pred_count_;
   std::vector<Block> last_;
   std::vector<std::vector<BlockPlan::Entry>> behind_, before_;
-  std::vector<std::pair<uint32_t, uint32_t>> shared_;  // edge, equal edge that has the split block
+  // Edge, equal edge whose split block it shares.
+  std::vector<std::pair<uint32_t, uint32_t>> shared_;
   BlockPlan plan_;
 };
 

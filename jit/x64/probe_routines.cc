@@ -24,11 +24,12 @@ uintptr_t function_of(ProbeRoutine r) {
 }
 
 constexpr Gp kKept[] = {rax, rdx, rcx, rsi, rdi, r8, r9, r10};
-constexpr size_t kClock = 2;  // of them, what reading the time stamp counter writes
+// The first of them: the registers that reading the time stamp counter writes.
+constexpr size_t kClock = 2;
 constexpr int32_t kKeptBytes = 8 * 8;
 constexpr int32_t kArguments = 16;  // above rbp and the return address
 
-// Into rax. What lies before is done, what lies behind not begun.
+// rax = the time, after everything before has finished, and before anything after has begun.
 void read_time(Assembler& a) {
   a.lfence();
   a.rdtsc();
@@ -39,8 +40,8 @@ void read_time(Assembler& a) {
 
 }  // namespace
 
-// Loop probes take the time first of all and last of all; their functions say what the last is added
-// to, which makes it what the probe took.
+// Loop probes read the time first and last. Their functions return where to add the last reading,
+// so that the sum is the time that the probe took.
 void emit_probe_routine(CodeBuffer& b, ProbeRoutine r) {
   Assembler& a = b.assembler();
   const bool times = r == ProbeRoutine::kLoopEnter || r == ProbeRoutine::kLoopLeave;

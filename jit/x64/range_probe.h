@@ -1,4 +1,4 @@
-// The words of a range site (sampler/site_counts.h), as code counts in them.
+// The code that counts in the words of a range site (sampler/site_counts.h).
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace uptier::jit {
 
-// Counts a value. `rank` has it with its sign bit flipped, so that 0 is neutral for every word, and
-// is destroyed; `word(n)` is the operand of the site's n-th word. Destroys the flags.
+// Counts a value. `rank` holds it with its sign bit flipped, so that 0 is neutral for every word,
+// and is clobbered. `word(n)` is the operand of the site's n-th word. Changes the flags.
 template <typename Word>
 void count_in_range(CodeBuffer& b, Assembler& a, const Gp& rank, Word word) {
   auto raise = [&](const Mem& to) {

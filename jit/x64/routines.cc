@@ -11,7 +11,7 @@
 
 namespace uptier::jit {
 
-// In the order of the registers that trap_exit fills: rdi rsi rdx rcx r8.
+// The parameters are in the order of the registers that trap_exit fills: rdi rsi rdx rcx r8.
 extern "C" void uptier_walk_trap(const CodeSpace* space, TrapWalk::Report report, uint64_t pc,
                                  uint64_t rbp, void* runtime) noexcept {
   walk_frames(*space, {report, runtime}, pc, rbp);
@@ -45,7 +45,8 @@ void emit_invoke_entry(Assembler& a) {
   a.mov(qword_ptr(rax, offsetof(sampler::Activation, stack_pointer)), rsp);
 }
 
-// What is wanted is there nearly always: the flags say what was masked, and change nothing.
+// Sets the standard MXCSR unless it is set already, which is nearly always so. The flags only
+// record masked exceptions and change nothing, so they are ignored.
 void emit_standard_floats(CodeBuffer& b) {
   Assembler& a = b.assembler();
   Label standard = b.new_label();
@@ -58,11 +59,12 @@ void emit_standard_floats(CodeBuffer& b) {
   b.bind(standard);
 }
 
-// Gives the caller back what it had, flags included. To look first whether something is to be written
-// costs more: 20.8 ns for an invoke instead of 16.3 (15.1 where MXCSR is left alone).
+// Restores the caller's MXCSR, flags included. Testing first whether a write is necessary costs
+// more: 20.8 ns per invoke instead of 16.3 (15.1 if MXCSR is left alone).
 void emit_callers_floats(Assembler& a) { a.ldmxcsr(dword_ptr(rbp, kMxcsrSlot)); }
 
-// Copies r8 words from rcx to the stack, the first lowest. Keeps rsp a multiple of 16.
+// Copies r8 words from rcx to the stack, the first at the lowest address. Keeps rsp a multiple of
+// 16.
 void emit_stack_arguments(CodeBuffer& b) {
   Assembler& a = b.assembler();
   Label loop = b.new_label(), done = b.new_label();
@@ -106,10 +108,10 @@ void emit_invoke_return(Assembler& a) {
 
 uint64_t address_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
 
-//   faulted: rsp may lie where the stack has ended (a frame is taken before it is checked), and all
-//            below rbp is dead: the walk runs right below the frame pointer, unless that is still
-//            the invoke's
-//   else:    the call that brought the trap left its return address below rsp
+//   faulted: rsp may lie beyond the end of the stack (a frame is taken before it is checked), and
+//            everything below rbp is dead: the walk runs right below the frame pointer, unless that
+//            is still the invoke's
+//   else:    the call that raised the trap left its return address below rsp
 void emit_walk(CodeBuffer& b, const CodeSpace& space, const TrapWalk& walk) {
   Assembler& a = b.assembler();
   Label faulted = b.new_label(), go = b.new_label();
@@ -135,8 +137,8 @@ void emit_walk(CodeBuffer& b, const CodeSpace& space, const TrapWalk& walk) {
   a.call(rax);
 }
 
-// There is no invoke to resume: somebody has called an entry. It was software that found the trap,
-// so there is stack. What trap_return says is set.
+// Handles a trap without an invoke to resume: an entry was called directly. Software detected the
+// trap, so there is stack left, and trap_return is set.
 void emit_orphan_check(CodeBuffer& b, const TrapWalk& walk) {
   Assembler& a = b.assembler();
   Label invoked = b.new_label();
@@ -149,7 +151,7 @@ void emit_orphan_check(CodeBuffer& b, const TrapWalk& walk) {
   b.bind(invoked);
 }
 
-// Resumes the innermost invoke as if its callee had returned, with another answer.
+// Resumes the innermost invoke as if its callee had returned, but with the result 1: a trap.
 void emit_trap_exit(CodeBuffer& b, const Label& invoke_return, const CodeSpace& space,
                     const TrapWalk& walk) {
   Assembler& a = b.assembler();
@@ -157,7 +159,7 @@ void emit_trap_exit(CodeBuffer& b, const Label& invoke_return, const CodeSpace& 
   Label faulted = b.new_label();
   b.load_context(r11);
   a.cmp(qword_ptr(r11, offsetof(sampler::ThreadContext, trap_pc)), imm(0));
-  a.short_().jne(faulted);  // below rsp there may be nothing
+  a.short_().jne(faulted);  // the stack below rsp may be unmapped
   a.mov(rdx, qword_ptr(rsp, -8));
   a.mov(qword_ptr(r11, offsetof(sampler::ThreadContext, trap_return)), rdx);
   if (walk.orphaned != nullptr) emit_orphan_check(b, walk);
@@ -173,7 +175,7 @@ void emit_trap_exit(CodeBuffer& b, const Label& invoke_return, const CodeSpace& 
   a.jmp(invoke_return);
 }
 
-// A call of a method that has gone: ends with a trap as at a callee's entry, which comes next.
+// A call of a method that was removed: traps as at a callee's entry, whose exit follows.
 void emit_gone(Assembler& a, CodeBuffer& b) {
   auto word = [](size_t at, uint32_t bytes) { return ptr(r11, static_cast<int32_t>(at), bytes); };
   b.load_context(r11);
@@ -183,15 +185,15 @@ void emit_gone(Assembler& a, CodeBuffer& b) {
   a.mov(word(offsetof(sampler::ThreadContext, trap_detail), 8), imm(0));
   a.mov(word(offsetof(sampler::ThreadContext, trap_pc), 8), imm(0));
   a.mov(word(offsetof(sampler::ThreadContext, trap_method), 4), imm(0));
-  // Falls through the padding: int3 would stop it.
+  // Control falls through the padding, where int3 would stop it.
   while (b.offset() % 16 != 0) a.nop();
 }
 
 // ---- scalable_count ---------------------------------------------------------------------------
 
 // rax = the counter, 2^m <= rax < 2^(m+1); k = m - 12, at least 1. Draws 64 bits by a linear
-// congruential generator (Knuth's MMIX), whose high bits are good; a step of 2^k is added when the
-// highest k are 0. A 32-bit counter stops at 2^32-1, so its step needs to see the old value.
+// congruential generator (Knuth's MMIX), whose high bits are good; adds a step of 2^k if the
+// highest k bits are 0. A 32-bit counter stops at 2^32-1, so its step has to see the old value.
 void emit_scalable_count(CodeBuffer& b, bool narrow) {
   Assembler& a = b.assembler();
   Label done = b.new_label(), again = b.new_label();
@@ -238,7 +240,7 @@ void emit_scalable_count(CodeBuffer& b, bool narrow) {
 
 // ---- entry_slow -------------------------------------------------------------------------------
 
-// What a call may carry in registers: the arguments, the static chain, the count of varargs.
+// The registers that a call may use: for arguments, the static chain, and the count of varargs.
 constexpr Gp kCarried[] = {rdi, rsi, rdx, rcx, r8, r9, rax, r10};
 constexpr int32_t kCarriedGp = 8 * 16;  // above the vector registers
 constexpr int32_t kMethodSlot = kCarriedGp + 8 * 8;
@@ -296,10 +298,11 @@ void emit_entry_slow(CodeBuffer& b, EntrySlow slow, void* runtime, EntryFast fas
 
 // ---- trial ------------------------------------------------------------------------------------
 
-constexpr int32_t kCyclesSlot = kMethodSlot;  // of a call that is timed: where to, when it began
+// For a timed call: where to store the cycles, and when it began.
+constexpr int32_t kCyclesSlot = kMethodSlot;
 constexpr int32_t kStartSlot = kMethodSlot + 8;
 
-// rdx = now, after all that came before. Changes rax.
+// rdx = the time, after everything before has finished. Changes rax.
 void emit_time(Assembler& a) {
   a.lfence();
   a.rdtsc();
@@ -392,7 +395,8 @@ Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtim
   emit_invoke_return(a);
   r.gone_ = start();
   emit_gone(a, b);
-  // At a callee's entry the return address is at rsp; after the call that it stands for, below.
+  // trap_exit expects the return address below rsp, as after a return. At a callee's entry it is at
+  // rsp.
   r.trap_exit_at_entry_ = start();
   a.add(rsp, imm(8));
   r.trap_exit_ = b.offset();

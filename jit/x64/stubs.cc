@@ -23,12 +23,12 @@ uint32_t chunk_count(uint32_t capacity) {
   return (capacity + StubTable::kChunk - 1) / StubTable::kChunk;
 }
 
-// Writes the instructions of a chunk. Stubs go past the assembler: a program may have a hundred
-// thousand methods, of which it calls a tenth. The bytes are those that it would write
-// (tests/jit/code/stub_test.cc). All that they lead to lies in the code space, so a rel32 reaches it.
+// Writes the instructions of a chunk, bypassing the assembler: a program may have a hundred
+// thousand methods, of which it calls a tenth. The bytes are the same
+// (tests/jit/code/stub_test.cc). All targets lie in the code space, so a rel32 reaches them.
 class Writer {
  public:
-  // `to`: where the bytes are written; `at`: where they will lie.
+  // `to`: where the bytes are written; `at`: where they will run.
   Writer(uint8_t* to, const uint8_t* at) : to_(to), at_(at) {}
 
   uint32_t offset() const { return offset_; }
@@ -71,7 +71,7 @@ class Writer {
     std::memcpy(to_ + offset_, &number, sizeof number);
     offset_ += sizeof number;
   }
-  // The distance is from the end of the instruction, which it ends.
+  // The distance counts from the end of the instruction, which the field ends.
   void refer(std::initializer_list<uint8_t> opcode, const void* target) {
     const uint8_t* end = at_ + offset_ + opcode.size() + sizeof(int32_t);
     put(opcode, static_cast<int32_t>(static_cast<const uint8_t*>(target) - end));
@@ -160,11 +160,11 @@ Status StubTable::ensure(MethodId m) {
   if (!span.ok()) return span.error();
   const uint8_t* at = span->data();
   for (uint32_t i = 0; i < kChunk; ++i) {
-    // Published by the store of the chunk.
+    // The release store of the chunk publishes it.
     cell_of(chunk * kChunk + i).store(at + kTailsAt + i * kTailBytes, std::memory_order_relaxed);
   }
   spans_.push_back(std::move(span).value());
-  // Pairs with the acquire load in chunk_of(): whoever gets a stub's address finds cell and code.
+  // Pairs with the acquire load in chunk_of(): a thread with a stub's address sees cell and code.
   chunks_[chunk].store(at, std::memory_order_release);
   return {};
 }
@@ -190,12 +190,12 @@ const void* StubTable::trial(MethodId m) const {
 }
 
 const void* StubTable::target(MethodId m) const {
-  // Pairs with the release store in set_target(): the caller may read what stands behind it.
+  // Pairs with the release store in set_target(): the caller may read the code at the address.
   return cell_of(m.index()).load(std::memory_order_acquire);
 }
 
 void StubTable::set_target(MethodId m, const void* code) {
-  // Release: the code and its tables are complete for whoever jumps through the cell.
+  // Release: the code and its tables are complete for every thread that jumps through the cell.
   cell_of(m.index()).store(code, std::memory_order_release);
 }
 

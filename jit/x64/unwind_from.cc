@@ -9,9 +9,9 @@ static_assert(offsetof(UnwindPlace, rsp) == 0 && offsetof(UnwindPlace, pc) == 8 
 
 // The escapes, with rbx = from:
 //
-//   DW_CFA_def_cfa_expression       breg3 0, deref   rsp of the caller is [from]
-//   DW_CFA_expression  16 (return)  breg3 8          its pc is what lies at from + 8
-//   DW_CFA_expression   6 (rbp)     breg3 16         its rbp at from + 16
+//   DW_CFA_def_cfa_expression       breg3 0, deref   the caller's rsp is [from]
+//   DW_CFA_expression  16 (return)  breg3 8          the caller's pc is at from + 8
+//   DW_CFA_expression   6 (rbp)     breg3 16         the caller's rbp is at from + 16
 asm(R"(
   .pushsection .text
   .p2align 4

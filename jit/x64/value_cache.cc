@@ -50,7 +50,7 @@ void ValueCache::enter(Value v, unsigned reg) {
   bind(v, reg);
 }
 
-// ---- Questions --------------------------------------------------------------------------------
+// ---- Queries ----------------------------------------------------------------------------------
 
 bool ValueCache::is_immediate(Value v) const {
   if (!is_constant(v)) return false;
@@ -65,8 +65,8 @@ bool ValueCache::dies(Value v) const {
 
 // ---- Registers --------------------------------------------------------------------------------
 
-// A free register, else one whose value costs least to lose: clean and not needed in this block,
-// clean, dirty.
+// Returns a free register, or else the one that is cheapest to lose: its value is clean and not
+// needed in this block, then clean, then dirty.
 unsigned ValueCache::choose(Type t) const {
   unsigned best = kNoReg;
   int best_cost = INT32_MAX;
@@ -156,7 +156,7 @@ void ValueCache::take_in(Value v, unsigned reg) {
     unbind(reg);
     pinned_ |= 1u << reg;
   } else if (s.reg == reg) {
-    vacate(reg);  // leaves the old contents behind
+    vacate(reg);  // the register keeps its old contents
     if (s.reg == kNoReg) copy_to(reg, v);
   } else {
     vacate(reg);
@@ -165,7 +165,7 @@ void ValueCache::take_in(Value v, unsigned reg) {
   use(v);
 }
 
-// Nothing asks for v any more.
+// Forgets v, which has no more uses.
 void ValueCache::give_up(Value v) {
   State& s = state(v);
   if (s.reg != kNoReg) {
