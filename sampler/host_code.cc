@@ -7,15 +7,15 @@
 namespace uptier::sampler {
 namespace {
 
-// The forms of a call that end at a return address: call rel32, call [rip + x], call reg, call [reg],
+// The forms of an indirect call that end at a return address: call [rip + x], call reg, call [reg],
 // call [reg + d8], call [reg + d32].
-bool ends_with_call(const uint8_t* end) noexcept {
+bool ends_with_indirect_call(const uint8_t* end) noexcept {
   auto indirect = [&](int back, uint8_t mode) {
     return end[-back] == 0xff && (end[1 - back] & 0xf8) == mode;
   };
-  return end[-5] == 0xe8 || (end[-6] == 0xff && end[-5] == 0x15) || indirect(2, 0xd0) ||
-         indirect(2, 0x10) || indirect(3, 0x50) || indirect(6, 0x90) ||
-         (end[-3] == 0xff && end[-2] == 0x14) || (end[-4] == 0xff && end[-3] == 0x54) ||
+  return (end[-6] == 0xff && end[-5] == 0x15) || indirect(2, 0xd0) || indirect(2, 0x10) ||
+         indirect(3, 0x50) || indirect(6, 0x90) || (end[-3] == 0xff && end[-2] == 0x14) ||
+         (end[-4] == 0xff && end[-3] == 0x54) ||
          (end[-7] == 0xff && (end[-6] == 0x14 || end[-6] == 0x94));
 }
 
@@ -45,9 +45,10 @@ bool HostCode::holds(uint64_t from, uint64_t to) const noexcept {
   return false;
 }
 
-bool HostCode::is_return_address(uint64_t pc) const noexcept {
+bool HostCode::called_by_address(uint64_t pc) const noexcept {
   if (pc < 8 || !holds(pc - 8, pc)) return false;
-  return ends_with_call(reinterpret_cast<const uint8_t*>(pc));  // NOLINT(performance-no-int-to-ptr)
+  return ends_with_indirect_call(
+      reinterpret_cast<const uint8_t*>(pc));  // NOLINT(performance-no-int-to-ptr)
 }
 
 }  // namespace uptier::sampler

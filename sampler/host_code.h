@@ -1,7 +1,7 @@
 // HostCode: where the process has machine code that is not ours, as of the last look.
 //
-// A walk of a signal handler asks whether a word may be a return address of the host's. What was loaded since
-// the last look is not known.
+// A walk in a signal handler asks whether a word may be the return address of host code that called an entry
+// of ours: such a call is indirect. Code that was loaded after the last look is not known.
 //
 //   Thread: look() any, one at a time, while nobody asks; the rest any, async-signal-safe.
 #pragma once
@@ -14,8 +14,8 @@ class HostCode {
  public:
   // Looks at what the loader has loaded now. Allocates nothing.
   void look();
-  // Returns whether `pc` lies behind a call instruction in host code.
-  bool is_return_address(uint64_t pc) const noexcept;
+  // Returns whether `pc` follows an indirect call in host code.
+  bool called_by_address(uint64_t pc) const noexcept;
 
  private:
   static constexpr uint32_t kMost = 512;

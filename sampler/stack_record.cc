@@ -10,7 +10,8 @@ const char* sample_leaf_name(SampleLeaf leaf) noexcept {
 
 const char* sample_gap_name(SampleGap gap) noexcept {
   static constexpr const char* kNames[kSampleGaps] = {"none",     "other_runtime", "foreign_stack",
-                                                      "no_frame", "broken_chain",  "too_deep"};
+                                                      "no_frame", "broken_chain",  "too_deep",
+                                                      "uncertain"};
   return kNames[static_cast<uint32_t>(gap)];
 }
 

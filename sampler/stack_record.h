@@ -37,9 +37,12 @@ enum class SampleGap : uint8_t {
   kNoFrame,       // no guest frame was found below host code, although an invoke was under way
   kBrokenChain,   // the frames did not lead to the invoke
   kTooDeep,       // there were more frames than a record holds: the outermost are missing
+  kUncertain,     // below host code a frame was found that host code had entered without an invoke:
+                  // it may be one that has returned
 };
-inline constexpr uint32_t kSampleGaps = 6;
-// Returns "none", "other_runtime", "foreign_stack", "no_frame", "broken_chain" or "too_deep".
+inline constexpr uint32_t kSampleGaps = 7;
+// Returns "none", "other_runtime", "foreign_stack", "no_frame", "broken_chain", "too_deep" or
+// "uncertain".
 const char* sample_gap_name(SampleGap gap) noexcept;
 
 struct StackRecord {

@@ -3,17 +3,21 @@
 //   rsp -> [host] -> [routine] -> [code, code] -> invoke -> [host] -> [code] -> invoke -> [host]
 //          scanned               a chain of rbp            scanned    chain of rbp
 //
-// Host code promises nothing of rbp, and no anchor is stored where guest code calls it. So the stack is scanned
-// from rsp upwards for the innermost guest frame: a word is its return address if
+// Host code does not keep a frame pointer, and guest code stores no anchor before it calls host code. So
+// the stack is scanned upwards from rsp for the innermost guest frame. A word is its return address if
 //
-//   it lies in a body, behind a call instruction,
-//   the frame pointer that the body must have there begins a chain that leads to the innermost invoke, or,
-//     if the body is in a call of a host function, to host code that called an entry by itself, and
-//   no link of that chain is the return address of a call that provably went to host code: what lies
-//   below such a frame is host code, so the frame that was found is a stale one.
+//   the word points into a body, just after a call instruction,
+//   a chain of frames leads from there to the innermost invoke,
+//   each frame of the chain lies exactly where its caller's frame ends: the sizes of frames are known,
+//   and no link of the chain is the return address of a call of host code: frames below such a
+//     call have returned.
 //
-// What is left of chance: a stale frame whose caller is in an indirect call that has gone to a host
-// function now. It reads words of the thread's own stack between rsp and the stack's end, and no others.
+// Two frames that meet all four differ in nothing but the code that the same call of their caller went to.
+// So what remains to chance is a call that went to host code now, and to a method with a larger frame before.
+//
+// A chain may also end in host code that has called an entry without an invoke. Nothing tells such a chain
+// from one that has returned, so the walk ends there as kUncertain. The scan reads words of the
+// thread's own stack between rsp and the stack's end, and no others.
 //
 //   Thread: the one whose stack it is, in its signal handler. No allocation, no lock, no libc.
 #pragma once
@@ -27,11 +31,13 @@
 
 namespace uptier::jit {
 
+class Routines;
 class StubTable;
 
 struct SampleWalk {
   const CodeSpace& space;
   const StubTable& stubs;
+  const Routines& routines;
   const sampler::HostCode& host;
   const sampler::Activation* innermost;  // of the thread, may be null
   uint64_t stack_low, stack_high;        // of the stack that the thread should be on

@@ -146,10 +146,11 @@ class SampleWalker {
         continue;
       }
       if (!follows_call(*code, pc)) continue;
-      const CodeTables& t = code->tables();
-      uint64_t rbp = slot + 8 + t.frame_size + t.baseline_frame;
+      uint64_t rbp = frame_of(*code, slot);
       bool in_host = called_host(walk_.space, *code, pc);
-      if (!leads_to_invoke(rbp, in_host)) continue;
+      Chain chain = follow(rbp, in_host);
+      if (chain == Chain::kNone) continue;
+      if (chain == Chain::kToHost) return gap(SampleGap::kUncertain);
       // A word that looks like a routine's may be a stale one; the call itself says more.
       if (out_.count == 0 && routine && !in_host) out_.leaf = SampleLeaf::kRuntime;
       return go_on(slot, rbp);
@@ -164,25 +165,40 @@ class SampleWalker {
     return activation_ != nullptr && activation_->stack_pointer <= rsp + 16;
   }
 
-  // `in_host`: the innermost frame is in a call that went to host code. Then its chain may end in host
-  // code that called an entry without an invoke.
-  bool leads_to_invoke(uint64_t rbp, bool in_host) const {
+  // Returns the frame pointer of `code` when the return address of its callee lies in `slot`.
+  static uint64_t frame_of(const Code& code, uint64_t slot) {
+    return slot + 8 + code.tables().frame_size + code.tables().baseline_frame;
+  }
+
+  enum class Chain {
+    kNone,      // not a chain of frames that all stand
+    kToInvoke,  // it ends at the innermost invoke
+    kToHost     // it ends at host code that has called an entry
+  };
+
+  // Follows the chain of frames from `rbp`. `in_host`: its innermost frame called host code.
+  Chain follow(uint64_t rbp, bool in_host) const {
     constexpr int kLinks = 1000;
     for (int i = 0; i < kLinks; ++i) {
-      if (!on_stack(rbp) || !on_stack(rbp + 8) || rbp % 16 != 0 || rbp >= end()) return false;
+      if (!on_stack(rbp) || !on_stack(rbp + 8) || rbp % 16 != 0 || rbp >= end())
+        return Chain::kNone;
       uint64_t pc = word_at(rbp + 8), next = word_at(rbp);
       if (!walk_.space.contains(address(pc - 1))) {
-        return in_host && walk_.host.is_return_address(pc);
+        return in_host && walk_.host.called_by_address(pc) ? Chain::kToHost : Chain::kNone;
       }
-      if (next == invoke_rbp()) return true;
+      if (walk_.routines.in_invoke(address(pc))) {
+        return next == invoke_rbp() ? Chain::kToInvoke : Chain::kNone;
+      }
       const Code* code = walk_.space.owner_of(address(pc - 1));
-      if (code != nullptr && (!follows_call(*code, pc) || called_host(walk_.space, *code, pc))) {
-        return false;
+      if (code != nullptr) {
+        bool stands = next == frame_of(*code, rbp + 8) && follows_call(*code, pc) &&
+                      !called_host(walk_.space, *code, pc);
+        if (!stands) return Chain::kNone;
       }
-      if (next <= rbp) return false;
+      if (next <= rbp) return Chain::kNone;
       rbp = next;
     }
-    return true;
+    return Chain::kToInvoke;
   }
 
   const SampleWalk& walk_;

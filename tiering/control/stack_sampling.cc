@@ -40,7 +40,7 @@ Status StackSampling::begin(AttachedThread& t) {
 
 void StackSampling::thread_came(AttachedThread& t) {
   assert(parts_.space != nullptr && parts_.stubs != nullptr);
-  t.sampled_code = {parts_.space.get(), parts_.stubs.get(), &host_};
+  t.sampled_code = {parts_.space.get(), parts_.stubs.get(), &parts_.routines, &host_};
   if (!ticks()) return;
   if (Status s = begin(t); !s) parts_.log.say(LogLevel::kWarning, s.error().message);
 }

@@ -15,6 +15,7 @@
 #include <span>
 
 #include "jit/code/code_space.h"
+#include "jit/code/routines.h"
 #include "jit/code/stubs.h"
 #include "tiering/base/log.h"
 #include "tiering/model/sample_signal.h"
@@ -29,7 +30,7 @@ struct Version;
 
 class StackSampling {
  public:
-  // What it works on; all outlive it. `space` and `stubs` need not be there before the first thread.
+  // What it works on; all outlive it. `space`, `stubs` and `routines` are made before the first thread comes.
   struct Parts {
     const Options& options;
     const Options& live;  // what of the options changes
@@ -38,6 +39,7 @@ class StackSampling {
     const MethodTable& methods;
     const std::unique_ptr<jit::CodeSpace>& space;
     const std::unique_ptr<jit::StubTable>& stubs;
+    const jit::Routines& routines;
   };
   explicit StackSampling(const Parts& parts)
       : parts_(parts), signal_(sample_signal(parts.options)), samples_(parts.methods) {}

@@ -77,6 +77,7 @@ void walk_sampled_thread(void* thread, void* machine, sampler::StackRecord& out)
   const NativeStack& stack = t.stacks.current();
   jit::walk_sample({.space = *t.sampled_code.space,
                     .stubs = *t.sampled_code.stubs,
+                    .routines = *t.sampled_code.routines,
                     .host = *t.sampled_code.host,
                     .innermost = t.context().activation,
                     .stack_low = stack.low,

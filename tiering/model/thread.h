@@ -33,6 +33,7 @@
 namespace uptier::jit {
 class CodeSpace;
 struct HostExit;
+class Routines;
 class StubTable;
 }  // namespace uptier::jit
 
@@ -66,6 +67,7 @@ class AttachedThread {
   struct SampledCode {
     const jit::CodeSpace* space = nullptr;
     const jit::StubTable* stubs = nullptr;
+    const jit::Routines* routines = nullptr;
     const sampler::HostCode* host = nullptr;
   };
   SampledCode sampled_code;

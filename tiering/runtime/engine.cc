@@ -144,7 +144,7 @@ Engine::Engine(Runtime& runtime, const Options& o, const StressPlan& plan, Trace
       hosts(std::make_unique<GoneHosts>(state_mutex, methods, places, *reclaimer)),
       stops(interrupt_signal(options)),
       stack_sampling(std::make_unique<StackSampling>(
-          StackSampling::Parts{options, live, log, threads, methods, space, stubs})),
+          StackSampling::Parts{options, live, log, threads, methods, space, stubs, routines})),
       threads(options.log_records),
       tally_words(std::make_unique<TallyWords>(threads)),
       observer(std::make_unique<Observer>(options, live, schedule.ladder, sink, hosts_policy,
