@@ -61,7 +61,7 @@ struct TimeGap {
 };
 
 struct TimeReport {
-  uint64_t hz = 0;                                 // that is asked for now; 0: nothing is sampled
+  uint64_t hz = 0;                                 // samples per second of processor time; 0: off
   SampleEngine engine = SampleEngine::kTaskClock;  // of the last thread that was sampled
   double asked_ns = 0;    // processor time of the threads while they were sampled
   double sampled_ns = 0;  // of that, the time that samples stand for

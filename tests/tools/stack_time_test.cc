@@ -43,7 +43,7 @@ TimeReport sample() {
 
 TEST(StackTime, text_has_shares_intervals_and_losses) {
   std::string text = sample().text();
-  EXPECT_NE(text.find("10 samples by cpu_timer stand for 9.9 ms, 99.00 % of what was asked for"),
+  EXPECT_NE(text.find("10 samples by cpu_timer stand for 9.9 ms, 99.00 % of the processor time"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("70.00 %   40.00 -  90.00 %"), std::string::npos) << text;

@@ -16,7 +16,6 @@
 #include "jit/code/faults.h"
 #include "sampler/context.h"
 #include "sampler/cost.h"
-#include "sampler/host_code.h"
 #include "sampler/log_ring.h"
 #include "sampler/loop_timer.h"
 #include "sampler/reservation.h"
@@ -36,6 +35,10 @@ struct HostExit;
 class Routines;
 class StubTable;
 }  // namespace uptier::jit
+
+namespace uptier::sampler {
+class HostCode;
+}  // namespace uptier::sampler
 
 namespace uptier::tiering {
 

@@ -58,7 +58,7 @@ const char* time_place_name(TimePlace p) {
 std::string TimeReport::text(size_t shown) const try {
   std::string out;
   add_line(out,
-           "time: %llu samples by %s stand for %.1f ms, %.2f %% of what was asked for; not "
+           "time: %llu samples by %s stand for %.1f ms, %.2f %% of the processor time; not "
            "attributed %.2f %%\n",
            static_cast<unsigned long long>(samples), engine_text(engine), sampled_ns / 1e6,
            percent_of(sampled_ns, asked_ns), percent_of(unattributed_ns, sampled_ns));
