@@ -17,6 +17,7 @@
 #include "jit/code/code_space.h"
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
+#include "sampler/host_code.h"
 #include "tiering/base/log.h"
 #include "tiering/model/sample_signal.h"
 #include "tiering/model/threads.h"
