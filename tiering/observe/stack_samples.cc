@@ -148,16 +148,8 @@ void StackSamples::take(const StackRecord& r, const jit::CodeSpace& space,
   add_path(weight);
 }
 
-// Wilson's interval, of as many samples as the weights are worth (Kish).
 ShareEstimate StackSamples::share_of(const Sum& s) const {
-  if (sampled_ns_ <= 0 || squares_ <= 0) return {};
-  constexpr double kZ = 1.96;
-  double n = sampled_ns_ * sampled_ns_ / squares_;
-  double p = s.ns / sampled_ns_;
-  double scale = 1 + kZ * kZ / n;
-  double middle = (p + kZ * kZ / (2 * n)) / scale;
-  double half = kZ * std::sqrt(p * (1 - p) / n + kZ * kZ / (4 * n * n)) / scale;
-  return {p, std::max(0.0, middle - half), std::min(1.0, middle + half)};
+  return share_of_time(s.ns, sampled_ns_, squares_);
 }
 
 void StackSamples::report(TimeReport& to) const {
