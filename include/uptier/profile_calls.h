@@ -122,9 +122,7 @@ struct CallProfile {
   std::map<MethodKey, FirstCall> first;  // methods that were called
   TimeProfile time;                      // of call paths, if stacks were sampled
 
-  bool empty() const {
-    return shapes.empty() && graph.empty() && first.empty() && time.empty();
-  }
+  bool empty() const { return shapes.empty() && graph.empty() && first.empty() && time.empty(); }
 
   // Sums calls, positions and times. If both sides have a method's shape, the greater is kept, as for
   // schemas.

@@ -46,8 +46,8 @@ struct PathFrame {
 // A call path, and the paths that go on from it. Inlined bodies are frames like any other.
 struct PathTime {
   PathFrame frame;
-  uint64_t samples = 0;  // that ended here
-  uint64_t ns = 0;       // the time that they stand for
+  uint64_t samples = 0;           // that ended here
+  uint64_t ns = 0;                // the time that they stand for
   std::vector<PathTime> callees;  // ascending by frame
 
   // Returns the path that goes on with this frame; it is added if it is missing. Valid until the next

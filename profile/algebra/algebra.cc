@@ -92,6 +92,7 @@ void restrict_to(CallProfile& calls, const Profile& profile) {
     return !known(item.first.first) || !known(item.first.second);
   });
   std::erase_if(calls.first, [&](const auto& item) { return !known(item.first); });
+  calls.time = {};  // paths lead through other methods
 }
 
 long double executions(const MethodProfile& method) {

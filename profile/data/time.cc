@@ -11,17 +11,17 @@ namespace {
 
 using profile::add_saturating;
 
-void add(PathTime& to, const PathTime& from) {
+void add_path(PathTime& to, const PathTime& from) {
   add_saturating(to.samples, from.samples);
   add_saturating(to.ns, from.ns);
-  for (const PathTime& callee : from.callees) add(to.callee(callee.frame), callee);
+  for (const PathTime& callee : from.callees) add_path(to.callee(callee.frame), callee);
 }
 
-void scale(PathTime& path, uint64_t numerator, uint64_t denominator) {
+void scale_path(PathTime& path, uint64_t numerator, uint64_t denominator) {
   uint64_t saturated = 0;
   path.samples = profile::mul_div(path.samples, numerator, denominator, saturated);
   path.ns = profile::mul_div(path.ns, numerator, denominator, saturated);
-  for (PathTime& callee : path.callees) scale(callee, numerator, denominator);
+  for (PathTime& callee : path.callees) scale_path(callee, numerator, denominator);
 }
 
 uint64_t total_ns(const PathTime& path) {
@@ -105,7 +105,7 @@ void TimeProfile::add(const std::vector<PathFrame>& path, uint64_t samples, uint
 }
 
 TimeProfile& TimeProfile::operator+=(const TimeProfile& other) {
-  uptier::add(root, other.root);
+  add_path(root, other.root);
   add_saturating(asked_ns, other.asked_ns);
   add_saturating(sampled_ns, other.sampled_ns);
   add_saturating(squares, other.squares);
@@ -114,7 +114,7 @@ TimeProfile& TimeProfile::operator+=(const TimeProfile& other) {
 
 void TimeProfile::scale(uint64_t numerator, uint64_t denominator) {
   uint64_t saturated = 0;
-  uptier::scale(root, numerator, denominator);
+  scale_path(root, numerator, denominator);
   remove_empty(root);
   asked_ns = profile::mul_div(asked_ns, numerator, denominator, saturated);
   sampled_ns = total_ns(root);  // what the paths have after rounding

@@ -19,7 +19,7 @@
 namespace uptier::profile {
 
 inline constexpr UpfKind kCallKinds[] = {UpfKind::kShapes, UpfKind::kCalls, UpfKind::kOrder,
-                                       UpfKind::kTime};
+                                         UpfKind::kTime};
 
 // Returns the part of a chunk of one of kCallKinds; empty where there is nothing to say.
 Bytes call_part(UpfKind kind, const CallProfile& calls);

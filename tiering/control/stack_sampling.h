@@ -56,12 +56,15 @@ class StackSampling {
   void drain();
   // These are about to be freed.
   void let_go(std::span<Version* const> versions) noexcept;
-  // Says what was seen and lost, up to now.
+  // Returns what was seen and lost, up to now.
   TimeReport report();
+  // Returns the time of call paths, up to now, for the profile file.
+  TimeProfile profile();
 
  private:
   Status begin(AttachedThread& t);
   void drain(AttachedThread& t);
+  sampler::StackSampler::Counts counts() const;
   void say_fallback(const AttachedThread& t);
 
   const Parts parts_;

@@ -152,6 +152,28 @@ ShareEstimate StackSamples::share_of(const Sum& s) const {
   return share_of_time(s.ns, sampled_ns_, squares_);
 }
 
+std::vector<PathFrame> StackSamples::path_to(uint32_t node) const {
+  std::vector<PathFrame> path;
+  while (true) {
+    const Named& n = named_[nodes_[node].named];
+    path.push_back({n.place, n.key});
+    if (nodes_[node].parent == node) break;
+    node = nodes_[node].parent;
+  }
+  std::ranges::reverse(path);
+  return path;
+}
+
+TimeProfile StackSamples::profile() const {
+  TimeProfile to;
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    const Sum& own = nodes_[i].own;
+    if (own.samples != 0) to.add(path_to(i), own.samples, static_cast<uint64_t>(own.ns));
+  }
+  to.squares = static_cast<uint64_t>(squares_ / 1e6);  // from ns^2 to us^2
+  return to;
+}
+
 void StackSamples::report(TimeReport& to) const {
   to.samples = samples_;
   to.sampled_ns = sampled_ns_;
