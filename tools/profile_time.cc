@@ -9,11 +9,10 @@
 #include "tools/json_out.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_top.h"
+#include "tools/time_json.h"
 
 namespace uptier::tools {
 namespace {
-
-using nlohmann::ordered_json;
 
 // A path with the time of all paths after it.
 struct TimedPath {
@@ -41,23 +40,6 @@ void print_path(const ProfileFile& file, const TimedPath& t, double least, size_
   for (const TimedPath& callee : t.callees) print_path(file, callee, least, depth + 1);
 }
 
-ordered_json path_json(const ProfileFile& file, const TimedPath& t) {
-  const PathFrame& f = t.path->frame;
-  ordered_json j = {{"name", frame_name(file.profile, f)}};
-  if (f.place == TimePlace::kMethod) {
-    j["module_key"] = f.method.module_key;
-    j["function_index"] = f.method.function_index;
-  } else {
-    j["place"] = time_place_name(f.place);
-  }
-  j["samples"] = t.path->samples;
-  j["ns"] = t.path->ns;
-  j["total_ns"] = t.all_ns;
-  j["callees"] = ordered_json::array();
-  for (const TimedPath& callee : t.callees) j["callees"].push_back(path_json(file, callee));
-  return j;
-}
-
 }  // namespace
 
 int profile_show_time(const std::string& path, double least, bool json) {
@@ -67,14 +49,8 @@ int profile_show_time(const std::string& path, double least, bool json) {
   if (time.sampled_ns == 0) {
     return fail(kFailed, path + ": has no time: its runs did not sample stacks (run --sample)");
   }
+  if (json) return print_json(time_json(file));
   const TimedPath all = timed(time.root);
-  if (json) {
-    ordered_json paths = ordered_json::array();
-    for (const TimedPath& p : all.callees) paths.push_back(path_json(file, p));
-    return print_json({{"asked_ns", time.asked_ns},
-                       {"sampled_ns", time.sampled_ns},
-                       {"paths", std::move(paths)}});
-  }
   std::printf("%8s %8s  %s\n", "total", "own", "call path");
   for (const TimedPath& p : all.callees) print_path(file, p, least, 0);
   return kOk;

@@ -85,7 +85,7 @@ ShareEstimate share_of_time(double part, double whole, double squares) {
   const double scale = 1 + kZ * kZ / n;
   const double middle = (p + kZ * kZ / (2 * n)) / scale;
   const double half = kZ * std::sqrt(p * (1 - p) / n + kZ * kZ / (4 * n * n)) / scale;
-  return {p, std::max(0.0, middle - half), std::min(1.0, middle + half)};
+  return {p, std::clamp(middle - half, 0.0, p), std::clamp(middle + half, p, 1.0)};
 }
 
 PathTime& PathTime::callee(const PathFrame& f) {
