@@ -14,7 +14,7 @@
 
 namespace uptier {
 
-// Where time goes: into a method, or into a place that is none. kRuntime: the library, on behalf of guest
+// The kinds of places that time goes to: methods, and four others. kRuntime: the library, on behalf of guest
 // code (slow paths, exits, probes). kHost: host functions that guest code called. kCompiling: the
 // library describes or compiles a method, or waits. kOutside: host code that no guest code called.
 enum class TimePlace : uint8_t { kMethod, kRuntime, kHost, kCompiling, kOutside };
