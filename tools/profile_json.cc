@@ -104,6 +104,7 @@ ordered_json to_json(const MethodProfile& m) {
   j["name"] = m.name;
   j["calls"] = m.calls;
   j["sampled_calls"] = m.sampled_calls;
+  j["guessed_calls"] = m.guessed_calls;
   j["iterations"] = m.iterations;
   j["bursts"] = m.bursts;
   j["weight_squares"] = m.weight_squares;

@@ -196,6 +196,9 @@ struct MethodProfile {
   Tables tables;               // without empty tables and empty entries
   uint64_t calls = 0;          // counted by the stub
   uint64_t sampled_calls = 0;  // calls in which `counts` were observed
+  // Calls of runs that observed nothing of the method's blocks: they have no counts, and estimates that
+  // follow from the calls, the iterations, and the code alone.
+  uint64_t guessed_calls = 0;
   uint64_t iterations = 0;  // arrivals at loop headers, both from outside of the loop and from its
                             // end
   uint64_t bursts = 0;      // runs of iterations in which `counts` were observed

@@ -45,6 +45,7 @@ void take_off(MethodProfile& kept, const MethodProfile& what, uint64_t& missing)
   std::erase_if(kept.tables, [](const auto& item) { return item.second.empty(); });
   profile::take_off(kept.calls, what.calls, missing);
   profile::take_off(kept.sampled_calls, what.sampled_calls, missing);
+  profile::take_off(kept.guessed_calls, what.guessed_calls, missing);
   profile::take_off(kept.iterations, what.iterations, missing);
   profile::take_off(kept.bursts, what.bursts, missing);
   profile::take_off(kept.weight_squares, what.weight_squares, missing);

@@ -197,6 +197,7 @@ void take_counts(const MethodProfile& old, const CodeShape& there, const CodeSha
   infer_blocks(here, known, into);
   into.calls = old.calls;
   into.sampled_calls = old.sampled_calls;
+  into.guessed_calls = old.guessed_calls;
   into.iterations = old.iterations;
   into.bursts = old.bursts;
   into.weight_squares = old.weight_squares;

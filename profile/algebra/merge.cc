@@ -35,6 +35,7 @@ void sum_methods(MethodProfile& into, const MethodProfile& from, MergeReport& re
   sum_tables(into.tables, from.tables, report.saturated);
   add_counted(into.calls, from.calls, report.saturated);
   add_counted(into.sampled_calls, from.sampled_calls, report.saturated);
+  add_counted(into.guessed_calls, from.guessed_calls, report.saturated);
   add_counted(into.iterations, from.iterations, report.saturated);
   add_counted(into.bursts, from.bursts, report.saturated);
   add_counted(into.weight_squares, from.weight_squares, report.saturated);
@@ -132,8 +133,8 @@ void scale_method(MethodProfile& method, Factor& factor) {
     factor.apply(words, &method.estimates[slot.word]);
   }
   scale_tables(method.tables, factor);
-  for (uint64_t* count : {&method.calls, &method.sampled_calls, &method.iterations, &method.bursts,
-                          &method.weight_squares}) {
+  for (uint64_t* count : {&method.calls, &method.sampled_calls, &method.guessed_calls,
+                          &method.iterations, &method.bursts, &method.weight_squares}) {
     factor.apply(*count);
   }
 }

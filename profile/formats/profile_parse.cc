@@ -146,6 +146,7 @@ class ProfileTextParser {
         {"bursts", &method_.bursts},
         {"interval", &method_.interval},
         {"weight_squares", &method_.weight_squares},
+        {"guessed", &method_.guessed_calls},
         {"time", &method_.time},
         {"behind", &behind_},
     }};
@@ -166,8 +167,8 @@ class ProfileTextParser {
     if (!kind) {
       return fail(
           at,
-          "expected calls, sampled, iterations, bursts, interval, weight_squares, time, behind, "
-          "cfg, a slot kind or }");
+          "expected calls, sampled, iterations, bursts, interval, weight_squares, guessed, time, "
+          "behind, cfg, a slot kind or }");
     }
     step();
     const auto site = static_cast<uint32_t>(number(UINT32_MAX));
@@ -315,7 +316,7 @@ class ProfileTextParser {
   void step() { token_ = lexer_.next(); }
   bool at_end() const { return token_.text.empty() && !token_.quoted; }
 
-  static constexpr size_t kFields = 9;
+  static constexpr size_t kFields = 10;
 
   Lexer lexer_;
   Token token_;

@@ -46,6 +46,9 @@ std::string method_text(const MethodProfile& method) {
   if (method.weight_squares != 0) {
     out += "  weight_squares " + std::to_string(method.weight_squares) + "\n";
   }
+  if (method.guessed_calls != 0) {
+    out += "  guessed " + std::to_string(method.guessed_calls) + "\n";
+  }
   if (method.time != 0) out += "  time " + std::to_string(method.time) + "\n";
   if (method.behind) out += "  behind 1\n";
   out += "  cfg " + profile::hex(method.schema.cfg_hash) + "\n";

@@ -171,6 +171,7 @@ class TsvWriter {
     start(m.key, m.name, m.schema.cfg_hash, schema_name(m.schema));
     const std::pair<const char*, uint64_t> sums[] = {{"calls", m.calls},
                                                      {"sampled_calls", m.sampled_calls},
+                                                     {"guessed_calls", m.guessed_calls},
                                                      {"iterations", m.iterations},
                                                      {"bursts", m.bursts},
                                                      {"weight_squares", m.weight_squares}};

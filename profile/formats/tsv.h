@@ -12,7 +12,7 @@
 //   cfg_hash schema          the shape of its code, and a hash of what is observed of it; a database
 //                            adds up rows of one schema, and the reader those of one shape
 //   kind site word           slot_kind_name, site and name of the word; or
-//                            kind "method": calls, sampled_calls, iterations, bursts,
+//                            kind "method": calls, sampled_calls, guessed_calls, iterations, bursts,
 //                                weight_squares, version, interval, time, behind
 //                            kind "file": runs, weight, forgotten, time, interval; engine, host
 //                                and schedule, their text in `method`; module, in key_module;

@@ -64,7 +64,8 @@ struct Gathered {
   std::string name;
   uint64_t cfg_hash = 0;
   Same version, interval;
-  uint64_t calls = 0, sampled_calls = 0, iterations = 0, bursts = 0, weight_squares = 0, time = 0;
+  uint64_t calls = 0, sampled_calls = 0, guessed_calls = 0, iterations = 0, bursts = 0,
+           weight_squares = 0, time = 0;
   bool behind = false;
   std::set<std::tuple<SlotKind, SiteId, uint32_t, uint32_t>> runs;  // kind, first, how many, top
   std::map<std::tuple<SlotKind, SiteId, uint32_t>, SumWord> sums;   // by word
@@ -291,6 +292,7 @@ class TsvParser {
   Status take_method(const ParsedRow& row, Gathered& g) {
     const std::pair<const char*, uint64_t*> sums[] = {{"calls", &g.calls},
                                                       {"sampled_calls", &g.sampled_calls},
+                                                      {"guessed_calls", &g.guessed_calls},
                                                       {"iterations", &g.iterations},
                                                       {"bursts", &g.bursts},
                                                       {"weight_squares", &g.weight_squares}};
@@ -502,6 +504,7 @@ Result<MethodProfile> TsvParser::method_of(const MethodKey& key, uint64_t name, 
   m.tables = g.tables;
   m.calls = g.calls;
   m.sampled_calls = g.sampled_calls;
+  m.guessed_calls = g.guessed_calls;
   m.iterations = g.iterations;
   m.bursts = g.bursts;
   m.weight_squares = g.weight_squares;

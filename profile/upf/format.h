@@ -41,7 +41,7 @@
 //
 //     size of the rest | function index, name (string), calls, sampled calls, iterations, bursts,
 //     interval, flags, sum of squared weights (with kHasSquares), time (with kHasTime; else that of
-//     the segment's run), tables, words | size of the desc | desc | words counts, words estimates
+//     the segment's run), guessed calls (with kHasGuessed), tables, words | size of the desc | desc | words counts, words estimates
 //     (not with kSameEstimates) | tables
 //
 // Of a method there are as many entries, one after the other, as there is code of it (OtherCode).
@@ -103,6 +103,7 @@ inline constexpr uint32_t kSameEstimates = 1;             // estimates are the c
 inline constexpr uint32_t kHasSquares = 2;                // a sum of squared weights, not 0
 inline constexpr uint32_t kHasTime = 4;          // a time that is not the segment's; 0 is not known
 inline constexpr uint32_t kIsBehind = 8;         // MethodProfile::behind
+inline constexpr uint32_t kHasGuessed = 16;      // MethodProfile::guessed_calls, not 0
 inline constexpr uint16_t kUpfEntries = 1;       // version of group chunks
 inline constexpr uint64_t kMaxRatio = 16;        // of packed bytes
 inline constexpr size_t kPastRuns = 7;           // that a run leaves in the file beside its own

@@ -60,12 +60,13 @@ const char* read_entry(ByteSpan& bytes, std::vector<uint64_t>& words_out, Method
   const bool has_squares = (flags & kHasSquares) != 0;
   view.weight_squares = has_squares ? in.number() : 0;
   if ((flags & kHasTime) != 0) view.time = in.number();
+  view.guessed_calls = (flags & kHasGuessed) != 0 ? in.number() : 0;
   view.behind = (flags & kIsBehind) != 0;
   view.tables = in.small();
   const uint64_t words = in.number();
   view.desc = in.take(in.number());
   if (!in.ok()) return "a method of numbers that are not possible";
-  if ((flags & ~uint64_t{kSameEstimates | kHasSquares | kHasTime | kIsBehind}) != 0)
+  if ((flags & ~uint64_t{kSameEstimates | kHasSquares | kHasTime | kIsBehind | kHasGuessed}) != 0)
     return "a method has unknown flags";
   const uint64_t lists = (flags & kSameEstimates) != 0 ? 1 : 2;
   if (words > in.rest().size() / lists) return "counts reach past their method";
@@ -146,7 +147,8 @@ void append_entry(const MethodProfile& method, uint32_t name, uint64_t time, Byt
   const bool has_squares = method.weight_squares != 0;
   const bool has_time = method.time != time;
   const uint64_t flags = uint64_t{same ? kSameEstimates : 0} | (has_squares ? kHasSquares : 0) |
-                         (has_time ? kHasTime : 0) | (method.behind ? kIsBehind : 0);
+                         (has_time ? kHasTime : 0) | (method.behind ? kIsBehind : 0) |
+                         (method.guessed_calls != 0 ? kHasGuessed : 0);
   Bytes entry;
   append_varints(
       std::array{uint64_t{method.key.function_index}, uint64_t{name}, method.calls,
@@ -154,6 +156,7 @@ void append_entry(const MethodProfile& method, uint32_t name, uint64_t time, Byt
       entry);
   if (has_squares) append_varint(method.weight_squares, entry);
   if (has_time) append_varint(method.time, entry);
+  if (method.guessed_calls != 0) append_varint(method.guessed_calls, entry);
   append_varints(std::array{uint64_t{method.tables.size()}, uint64_t{method.counts.size()},
                             uint64_t{desc.size()}},
                  entry);
@@ -192,6 +195,7 @@ Result<MethodProfile> method_of(const MethodView& view, std::string_view name) {
   method.tables = std::move(*tables);
   method.calls = view.calls;
   method.sampled_calls = view.sampled_calls;
+  method.guessed_calls = view.guessed_calls;
   method.iterations = view.iterations;
   method.bursts = view.bursts;
   method.interval = view.interval;

@@ -21,6 +21,7 @@ struct MethodView {
   uint32_t name = 0;  // a string id
   uint64_t calls = 0;
   uint64_t sampled_calls = 0;
+  uint64_t guessed_calls = 0;
   uint64_t iterations = 0;
   uint64_t bursts = 0;
   uint64_t interval = 0;

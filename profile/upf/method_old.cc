@@ -48,6 +48,7 @@ Status take_old_entry(ByteSpan& bytes, std::vector<uint64_t>& words_out, MethodV
   }
   view.weight_squares = 0;
   view.behind = false;
+  view.guessed_calls = 0;
   view.version = in.u32();
   const uint32_t flags = in.u32(), words = in.u32();
   view.tables = in.u32();

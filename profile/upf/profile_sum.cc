@@ -65,6 +65,7 @@ MethodView view_of(const MethodProfile& sum, ByteSpan desc, uint16_t format, uin
   view.key = sum.key;
   view.calls = sum.calls;
   view.sampled_calls = sum.sampled_calls;
+  view.guessed_calls = sum.guessed_calls;
   view.iterations = sum.iterations;
   view.bursts = sum.bursts;
   view.interval = sum.interval;
@@ -233,6 +234,7 @@ bool ProfileSum::add_words(const MethodView& view, std::string_view name, Known&
   profile::add_saturating(known.bound, view.bound);
   const std::pair<uint64_t*, uint64_t> fields[] = {{&sum.calls, view.calls},
                                                    {&sum.sampled_calls, view.sampled_calls},
+                                                   {&sum.guessed_calls, view.guessed_calls},
                                                    {&sum.iterations, view.iterations},
                                                    {&sum.bursts, view.bursts},
                                                    {&sum.weight_squares, view.weight_squares}};

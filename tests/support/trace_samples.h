@@ -234,7 +234,7 @@ class Generator {
     result.weigh(1 + below(20));
     if (chance(2)) estimate_freely(result);
     for (uint64_t* field : {&result.calls, &result.sampled_calls, &result.iterations,
-                            &result.bursts, &result.weight_squares}) {
+                            &result.bursts, &result.weight_squares, &result.guessed_calls}) {
       *field = count();
     }
     result.interval = 1 + below(2);

@@ -145,7 +145,8 @@ Profile odd_profile(test::Generator& generator) {
       for (auto& [at, entry] : table) entry.count = (entry.count >> 8) + 1;
     }
     m.weigh(1 + generator.below(3));
-    for (uint64_t* n : {&m.calls, &m.sampled_calls, &m.iterations, &m.bursts, &m.weight_squares}) {
+    for (uint64_t* n : {&m.calls, &m.sampled_calls, &m.iterations, &m.bursts, &m.weight_squares,
+                        &m.guessed_calls}) {
       *n >>= 8;
     }
   }

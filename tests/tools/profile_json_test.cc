@@ -31,7 +31,7 @@ TEST(ProfileJson, method_has_every_field) {
   json method = j["methods"][0];
   method.erase("sites");
   EXPECT_EQ(method, json::parse(R"({"module_key": 4660, "function_index": 0, "name": "main",
-    "calls": 40, "sampled_calls": 16, "iterations": 180, "bursts": 18,
+    "calls": 40, "sampled_calls": 16, "guessed_calls": 0, "iterations": 180, "bursts": 18,
     "weight_squares": 289, "interval": null, "time": null, "behind": false, "cfg_hash": 52428})"));
 }
 
@@ -155,6 +155,7 @@ Rebuilt rebuild(const json& j) {
   m.name = j.at("name").get<std::string>();
   m.calls = j.at("calls").get<uint64_t>();
   m.sampled_calls = j.at("sampled_calls").get<uint64_t>();
+  m.guessed_calls = j.at("guessed_calls").get<uint64_t>();
   m.iterations = j.at("iterations").get<uint64_t>();
   m.bursts = j.at("bursts").get<uint64_t>();
   m.weight_squares = j.at("weight_squares").get<uint64_t>();

@@ -148,6 +148,7 @@ Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
   bool first = !m.has_shape();
   if (first) {
     std::unique_ptr<MethodShape> shape = shape_of(f, m.host.alias_scope());
+    if (env_.saved.is_open()) shape->static_shape = jit::static_shape(f);
     std::lock_guard lock(env_.state_mutex);
     m.slab_words.store(Method::kNotPlanned, std::memory_order_release);
     assert(!m.has_shape());  // it is never taken away

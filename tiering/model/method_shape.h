@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "jit/analysis/code_shape.h"
+#include "jit/analysis/static_shape.h"
 #include "jit/ir/function.h"
 #include "sampler/fast_sample.h"
 #include "tiering/base/made_later.h"
@@ -49,6 +50,7 @@ struct MethodShape {
   uint64_t cfg_hash = 0;
   uint32_t instructions = 0;            // of the IR
   std::vector<uint32_t> block_weights;  // instructions by block site - 1
+  jit::StaticShape static_shape;        // with a profile that outlives the process only; else empty
   // The host's: who inlines the body may come when that has died.
   const void* alias_scope = nullptr;
 

@@ -9,6 +9,7 @@
 
 #include "profile/algebra/rake.h"
 #include "profile/base/numbers.h"
+#include "tiering/observe/ran_so_far.h"
 #include "tiering/observe/stream_sums.h"
 
 namespace uptier::tiering {
@@ -168,12 +169,44 @@ MethodProfile Settled::profile_of(const Method& m) const {
   MethodProfile p = estimates_.profile_of(m);
   p.behind = m.ran_uncounted;
   TalliedSum optimized = tallied_.sum_of(m);
-  if (optimized.blocks.empty() || p.schema.slots.empty()) return p;
-  refine(m, optimized);
-  Executions ran = settle_blocks(m, optimized, p);
-  settle_edges(m, ran, p);
-  settle_targets(m, ran, p);
+  if (!optimized.blocks.empty() && !p.schema.slots.empty()) {
+    refine(m, optimized);
+    Executions ran = settle_blocks(m, optimized, p);
+    settle_edges(m, ran, p);
+    settle_targets(m, ran, p);
+  }
+  guess(m, p);
   return p;
+}
+
+void Settled::guess(const Method& m, MethodProfile& p) const {
+  const jit::StaticShape& shape = m.shape->static_shape;
+  size_t blocks = shape.per_call.size();
+  auto is_seen = [&](const Slot& s) {
+    return s.kind == SlotKind::kBlock && p.estimates[s.word] != 0;
+  };
+  if (blocks == 0 || std::ranges::any_of(p.schema.slots, is_seen)) return;
+  p.calls = std::max(p.calls, calls_so_far(m, tallied_.words().threads()));
+  if (p.calls == 0 && p.iterations == 0) return;
+  if (p.schema.slots.empty()) {
+    p.schema = Schema::block_schema(static_cast<uint32_t>(blocks), m.shape->cfg_hash);
+    p.counts.assign(blocks, 0);
+    p.estimates.assign(blocks, 0);
+  }
+  auto calls = static_cast<double>(p.calls), rounds = static_cast<double>(p.iterations);
+  Executions ran{std::vector<double>(blocks), {}};
+  for (size_t b = 0; b < blocks; ++b) {
+    bool by_rounds = shape.in_loop[b] && rounds > 0 && shape.headers_per_call > 0;
+    double times = by_rounds ? rounds / shape.headers_per_call : calls;
+    ran.baseline[b] = b == 0 ? calls : times * shape.per_call[b];
+  }
+  ran.all = ran.baseline;
+  for (const Slot& s : p.schema.slots) {
+    bool known = s.kind == SlotKind::kBlock && s.site <= blocks;
+    if (known) p.estimates[s.word] = whole(ran.all[s.site - 1]);
+  }
+  if (!m.probes->schema().slots.empty()) settle_edges(m, ran, p);
+  p.guessed_calls = p.calls;
 }
 
 Settled::Executions Settled::settle_blocks(const Method& m, const TalliedSum& optimized,

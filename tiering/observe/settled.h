@@ -7,6 +7,10 @@
 //   edges     fitted to the blocks at both of their ends, from what samples say of branches
 //   targets   of indirect calls: scaled to their blocks, for each kind of code by itself
 //
+// Where nothing was observed of a method that was called, its blocks are guessed: a block outside of loops
+// runs as often for each call as the code suggests, and blocks in loops share the iterations that
+// the checks at loop headers have counted. MethodProfile::guessed_calls says so.
+//
 // Tables of values stay what samples saw. Law: a profile that is settled is `behind` only if a version
 // without tallies came into service, because there were no words left.
 //
@@ -44,6 +48,7 @@ class Settled {
   Executions settle_blocks(const Method& m, const TalliedSum& optimized, MethodProfile& p) const;
   void settle_edges(const Method& m, const Executions& ran, MethodProfile& p) const;
   void settle_targets(const Method& m, const Executions& ran, MethodProfile& p) const;
+  void guess(const Method& m, MethodProfile& p) const;
   void refine(const Method& m, TalliedSum& sum) const;
   profile::Observed baseline_part(const Method& m, uint64_t calls) const;
 

@@ -6,26 +6,9 @@
 #include <span>
 
 #include "profile/base/wall.h"
+#include "tiering/observe/ran_so_far.h"
 
 namespace uptier::tiering {
-namespace {
-
-// Calls of a method so far, by all threads. What a thread is about to change while this reads is off by
-// a few calls at most.
-uint64_t calls_now(const Method& m, const Threads& threads) {
-  uint64_t calls = m.flushed->adaptation.gone.calls;
-  for (const auto& t : threads) {
-    const sampler::MethodState& s = t->state(m.id);
-    auto load = [](const auto& field) { return __atomic_load_n(&field, __ATOMIC_RELAXED); };
-    int64_t gap = load(s.call_gap);
-    calls += load(s.calls);
-    if (gap != 0) calls += std::clamp<int64_t>(gap - 1 - load(s.call_countdown), 0, gap);
-  }
-  return calls;
-}
-
-}  // namespace
-
 void Tallied::follow_calls(Method& m) noexcept {
   const Version* v = m.optimized.load(std::memory_order_relaxed);
   if (v != nullptr && v->general != nullptr) v = v->general;
@@ -33,7 +16,7 @@ void Tallied::follow_calls(Method& m) noexcept {
   if (serial == m.optimizing->served) return;
   finishes([&] {
     Optimizing& o = m.optimizing.own();
-    uint64_t now = calls_now(m, words_.threads());
+    uint64_t now = calls_so_far(m, words_.threads());
     if (o.served != 0) {
       o.calls_of[o.served] += static_cast<double>(now - std::min(now, o.served_since));
     }
@@ -50,7 +33,7 @@ double Tallied::entries_of(const Method& m, const Version& v) const {
   auto at = o.calls_of.find(v.serial);
   double calls = at == o.calls_of.end() ? 0 : at->second;
   if (o.served == v.serial) {
-    uint64_t now = calls_now(m, words_.threads());
+    uint64_t now = calls_so_far(m, words_.threads());
     calls += static_cast<double>(now - std::min(now, o.served_since));
   }
   for (const auto& other : m.versions) {

@@ -32,6 +32,10 @@ bool NoteIntake::drain_locked() {
   // A ring is rounded up to a power of two, and no note is shorter.
   auto most =
       static_cast<uint32_t>(std::bit_ceil(engine_.options.ring_bytes) / sizeof(sampler::Note));
+  return drain_some_locked(most);
+}
+
+bool NoteIntake::drain_some_locked(uint32_t most) {
   bool any = false;
   for (auto& t : engine_.threads) {
     any |= t->ring().front() != nullptr;

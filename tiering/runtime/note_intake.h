@@ -25,6 +25,8 @@ class NoteIntake {
   // Takes what is in the rings of all threads now, and asks for newer code and observed frames that
   // are due. Returns whether there was a note.
   bool drain_locked();
+  // The same of `most` notes of each thread.
+  bool drain_some_locked(uint32_t most);
   // Takes at most `most` notes of one thread.
   void drain_thread_locked(AttachedThread& t, uint32_t most = UINT32_MAX);
   // Takes what a thread counted in the instrumented copy of optimized code.

@@ -25,6 +25,12 @@
 #include "tiering/serve/in_service.h"
 
 namespace uptier::tiering {
+namespace {
+
+// Notes of a thread that are taken between two requests.
+constexpr uint32_t kNotesForEachRequest = 32;
+
+}  // namespace
 
 bool Worker::expects_known() const {
   const ProfileStore* store = engine_.saved->store();
@@ -63,9 +69,11 @@ void Worker::run_queue() {
     std::optional<Plan> plan;
     {
       std::lock_guard lock(engine_.state_mutex);
-      // What has been flushed meanwhile may be more urgent than what waits.
-      note_intake_.drain_locked();
+      // What was flushed meanwhile may be more urgent than the requests that wait. But threads may flush
+      // as fast as this takes, and then nothing would ever be compiled.
+      note_intake_.drain_some_locked(kNotesForEachRequest);
       plan = engine_.requests->pop();
+      if (!plan && note_intake_.drain_locked()) plan = engine_.requests->pop();
     }
     if (plan) {
       compilations_.compile_and_install(*plan);

@@ -50,6 +50,11 @@ std::string followed(const std::string& path) {
   return target != nullptr ? target.get() : path;
 }
 
+// Returns whether no run has observed anything of a method but its calls.
+bool is_guess(const MethodProfile& m) {
+  return m.guessed_calls != 0 && m.guessed_calls == m.calls && m.sampled_calls + m.bursts == 0;
+}
+
 }  // namespace
 
 ProfileStore::ProfileStore(const std::string& pattern, uint64_t lock_ms)
@@ -220,7 +225,7 @@ const MethodProfile* ProfileStore::look(const MethodKey& key, const std::string&
     if (other != by_name_.end() && !name.empty()) found = other->second;
   }
   recovered = !module_known;
-  return found;
+  return found != nullptr && is_guess(*found) ? nullptr : found;
 }
 
 bool ProfileStore::knows(const MethodKey& key, const std::string& name) {

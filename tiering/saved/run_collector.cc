@@ -30,8 +30,8 @@ SeenRun RunCollector::watched(const KnownMethods& known, double loops_off) const
   for (const auto& m : methods_.all()) {
     if (!m->has_shape()) continue;
     seen.fates[m->info.key] = {is_trusted(*m), m->shape->cfg_hash};
-    bool observed = !m->probes->schema().slots.empty();
-    if (observed) info.modules.push_back(m->info.key.module_key);
+    bool told = !m->probes->schema().slots.empty() || !m->shape->static_shape.per_call.empty();
+    if (told) info.modules.push_back(m->info.key.module_key);
     if (!is_trusted(*m)) add(*m, known, loops_off, seen);
   }
   std::ranges::sort(info.modules);
@@ -50,13 +50,14 @@ void RunCollector::add(const Method& m, const KnownMethods& known, double loops_
                        SeenRun& seen) const {
   assert(m.has_shape());
   known.tell_first_call(m, seen.calls);
-  if (m.probes->schema().slots.empty()) return;
   Profile one;
-  if (!m.flushed->streams.empty()) {
-    MethodProfile own = observer_.settled.profile_of(m);
+  MethodProfile own = observer_.settled.profile_of(m);
+  bool seen_any = !m.flushed->streams.empty() || own.guessed_calls != 0;
+  if (seen_any && !own.schema.slots.empty()) {
     settle_loops(m, loops_off, own);
     one.methods.emplace(m.info.key, std::move(own));
   }
+  if (m.probes->schema().slots.empty()) return merge(seen.run, std::move(one)), void();
   one.inlined = observer_.inlined.bodies_of(m);
   observer_.settled.settle_inlined(m, one.inlined);
   add_calls(m, one, methods_, seen.calls);

@@ -31,7 +31,8 @@ Profile tame(Generator& generator) {
       for (auto& [key, entry] : table) entry.count = entry.count % 1000 + 1;
     }
     m.weigh(1 + generator.below(9));
-    for (uint64_t* n : {&m.calls, &m.sampled_calls, &m.iterations, &m.bursts, &m.weight_squares}) {
+    for (uint64_t* n : {&m.calls, &m.sampled_calls, &m.iterations, &m.bursts, &m.weight_squares,
+                        &m.guessed_calls}) {
       *n = *n % 1000 + 1;
     }
     profile.methods.emplace(m.key, std::move(m));
@@ -105,7 +106,7 @@ TEST(UpfAlgebra, removing_the_empty_changes_no_sum) {
       m.counts.assign(m.counts.size(), 0);
       m.estimates = m.counts;
       m.tables.clear();
-      m.calls = m.sampled_calls = m.iterations = m.bursts = m.weight_squares = 0;
+      m.calls = m.sampled_calls = m.iterations = m.bursts = m.weight_squares = m.guessed_calls = 0;
     }
     Profile lean = empty;
     ASSERT_EQ(profile::without_empty(lean), empty.methods.size());
