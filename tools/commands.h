@@ -32,8 +32,10 @@ struct Shown {
   std::string report;                       // "", "text" or "json"
   uint64_t report_methods = 30;             // rows of the text report, 0 for all
   std::string loops;                        // "", "text", "json", "csv" or kEachLoop
+  std::string sample;                       // stack samples a second, or ""
   bool log = false;                         // records of log probes
   std::string report_to, loops_to, log_to;  // "": stderr
+  std::string folded;                       // file for the call paths of stack samples, or ""
 };
 
 inline constexpr const char* kRunUsage = "uptier run [OPTIONS] prog.wasm [ARGS...]";

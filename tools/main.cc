@@ -55,6 +55,8 @@ struct RuntimeWords {
         ->type_name("NAME=VALUE");
   }
 
+  // What is said of stack samples by a flag of their own.
+  void sample(const std::string& hz) { given.insert(given.begin(), {"sample_hz", hz}); }
   // What a table of loops takes: every call observed, in code that stays.
   void imply_loops() {
     given.insert(given.begin(), {{"loops", "on"}, {"interval", "1"}, {"policy", "never"}});
@@ -100,6 +102,15 @@ void add_shown(CLI::App& app, Shown& s) {
   app.add_option("--loops-to", s.loops_to,
                  "writes only the table of loops to FILE; - is stdout; implies --loops")
       ->type_name("FILE");
+  app.add_flag("--sample{1000}", s.sample,
+               "samples stacks and prints where processor time went to stderr: --sample=HZ, 1000 a "
+               "second if not given")
+      ->check(CLI::Range(1, 20000));
+  app.add_option(
+         "--folded", s.folded,
+         "writes the sampled call paths to FILE for flame graph tools; - is stdout; implies "
+         "--sample")
+      ->type_name("FILE");
   app.add_flag("--log", s.log, "prints the records of log probes to stderr");
   app.add_option("--log-to", s.log_to,
                  "writes only these records to FILE; - is stdout; implies --log")
@@ -128,9 +139,11 @@ void settle(Shown& s, const std::string& trace = "") {
   if (!s.report_to.empty() && s.report.empty()) s.report = "text";
   if (!s.loops_to.empty() && s.loops.empty()) s.loops = "text";
   s.log |= !s.log_to.empty();
+  if (!s.folded.empty() && s.sample.empty()) s.sample = "1000";
   const std::pair<const char*, const std::string*> files[] = {{"--report-to", &s.report_to},
                                                               {"--loops-to", &s.loops_to},
                                                               {"--log-to", &s.log_to},
+                                                              {"--folded", &s.folded},
                                                               {"--trace", &trace}};
   for (const auto& a : files) {
     for (const auto* b = &a + 1; b != std::end(files); ++b) {
@@ -147,6 +160,7 @@ int usage_error(const std::string& message) { return fail(kUsage, message); }
 template <typename Command>
 int with_options(RuntimeWords& words, Command& c, int (*call)(const Command&), bool guest) {
   if (!c.shown.loops.empty()) words.imply_loops();
+  if (!c.shown.sample.empty()) words.sample(c.shown.sample);
   Result<Options> o = words.options(guest);
   if (!o) return usage_error(o.error().message);
   c.options = *o;

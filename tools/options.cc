@@ -27,6 +27,9 @@ ordered_json option_json(CounterMode m) {
   constexpr const char* kNames[] = {"per_thread", "interlocked", "scalable", "racing", "dual"};
   return kNames[static_cast<size_t>(m)];
 }
+ordered_json option_json(SampleEngine e) {
+  return e == SampleEngine::kTaskClock ? "task_clock" : "cpu_timer";
+}
 ordered_json option_json(GapMode m) {
   constexpr const char* kNames[] = {"random", "fixed", "prime", "exact"};
   return kNames[static_cast<size_t>(m)];

@@ -132,6 +132,50 @@ ordered_json to_json(const DecisionRecord& d) {
   return j;
 }
 
+ordered_json to_json(const TimeRow& r) {
+  ordered_json j;
+  j["place"] = time_place_name(r.place);
+  j["method"] = to_json(r.method);
+  j["name"] = r.name;
+  j["tier"] = tier_name(r.tier);
+  j["copy"] = copy_name(r.copy);
+  j["osr"] = r.osr;
+  j["inlined"] = r.inlined;
+  j["samples"] = r.samples;
+  j["ns"] = r.ns;
+  j["share"] = r.share.share;
+  j["low"] = r.share.low;
+  j["high"] = r.share.high;
+  return j;
+}
+
+ordered_json to_json(const TimeNode& n) {
+  return {{"parent", n.parent}, {"name", n.name}, {"samples", n.samples}, {"ns", n.ns}};
+}
+
+ordered_json to_json(const TimeReport& t) {
+  ordered_json j;
+  j["hz"] = t.hz;
+  j["engine"] = t.engine == SampleEngine::kTaskClock ? "task_clock" : "cpu_timer";
+  j["samples"] = t.samples;
+  j["asked_ns"] = t.asked_ns;
+  j["sampled_ns"] = t.sampled_ns;
+  j["unattributed_ns"] = t.unattributed_ns;
+  j["dropped"] = t.dropped;
+  j["dropped_ns"] = t.dropped_ns;
+  j["stale"] = t.stale;
+  j["paths_cut"] = t.paths_cut;
+  j["gaps"] = ordered_json::array();
+  for (const TimeGap& g : t.gaps) {
+    j["gaps"].push_back({{"reason", g.reason}, {"samples", g.samples}, {"ns", g.ns}});
+  }
+  j["rows"] = ordered_json::array();
+  for (const TimeRow& r : t.rows) j["rows"].push_back(to_json(r));
+  j["nodes"] = ordered_json::array();
+  for (const TimeNode& n : t.nodes) j["nodes"].push_back(to_json(n));
+  return j;
+}
+
 ordered_json to_json(const LossReport& l) {
   ordered_json j;
   tiering::each_loss(l, [&](const char* name, uint64_t value) { j[name] = value; });
@@ -170,6 +214,7 @@ std::string report_json(const Report& r) {
                   {"looks", relay.looks},
                   {"look_ns", relay.look_ns}};
   }
+  if (r.time.samples != 0) j["time"] = to_json(r.time);
   if (!r.saved.file.empty()) {
     j["saved"] = {{"file", r.saved.file},           {"problem", r.saved.problem},
                   {"runs", r.saved.runs},           {"methods", r.saved.methods},

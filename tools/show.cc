@@ -51,13 +51,18 @@ int put(const std::string& to, const std::string& text) {
 }  // namespace
 
 int show(Runtime& runtime, const Shown& what) {
-  if (what.report.empty() && what.loops.empty() && !what.log) return kOk;
+  if (what.report.empty() && what.loops.empty() && !what.log && what.sample.empty()) return kOk;
   runtime.flush();
   int code = kOk;
-  if (!what.report.empty()) {
+  if (!what.report.empty() || !what.sample.empty()) {
     Report r = runtime.report();
     const bool json = what.report == "json";
-    code |= put(what.report_to, json ? report_json(r) : r.text(what.report_methods));
+    if (what.report.empty()) {
+      code |= put("", r.time.text(what.report_methods));
+    } else {
+      code |= put(what.report_to, json ? report_json(r) : r.text(what.report_methods));
+    }
+    if (!what.folded.empty()) code |= put(what.folded, r.time.folded());
   }
   if (!what.loops.empty()) {
     const std::vector<LoopReport> loops = runtime.loops();

@@ -33,6 +33,9 @@ enum class CounterMode : uint8_t { kPerThread, kInterlocked, kScalable, kRacing,
 // The distribution of gaps around their mean. kExact: fixed gaps on one countdown that all threads
 // share, exact to the call.
 enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
+// The clock that stack samples follow: an event of the kernel (perf_event_open), or a timer of the
+// thread's processor time, which comes at the kernel's tick at most.
+enum class SampleEngine : uint8_t { kTaskClock, kCpuTimer };
 
 // The importance of a line in the library's log. kWarning: something was lost or left out, and the
 // runtime goes on. kError: a request was not carried out.
@@ -110,6 +113,10 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
     "limit per invoke, after which it traps out_of_fuel. 0: no limit, and code does not count")    \
   X(count, interrupt_signal, 0, 0, 64, "signal",                                                   \
     "real-time signal by which interrupt() reaches a thread; 0: SIGRTMIN + 4")                     \
+  X(count, sample_hz, 0, 0, 20000, "samples per second of CPU time",                               \
+    "rate at which stacks are sampled, for shares of time in the report; 0: no samples")           \
+  X(count, sample_signal, 0, 0, 64, "signal",                                                      \
+    "real-time signal of stack samples; 0: SIGRTMIN + 5")                                          \
   X(count, max_body, 50000, 1, 1u << 30, "IR instructions",                                        \
     "a larger body is not optimized: it stays in its present code")                                \
   X(count, max_compile_ms, 1000, 1, 1u << 30, "ms",                                                \
@@ -193,6 +200,10 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
     "bodies share pages of code, their cold parts are apart; if off, each has pages of its own")   \
   X(flag, relay_code, true, 0, 1, "flag",                                                          \
     "move code together when holes lie between it, so that pages become free; needs pack_code")      \
+  X(SampleEngine, sample_engine, SampleEngine::kTaskClock, 0, 1, "mode",                           \
+    "task_clock | cpu_timer; where the kernel refuses task_clock, it is cpu_timer (logged)")       \
+  X(count, sample_ring_bytes, 1u << 19, 1u << 12, 1u << 28, "bytes per thread",                    \
+    "stack samples that wait for the worker; a full ring drops samples (counted)")                 \
   X(real, relay_holes, 0.5, 0.05, 0.95, "share",                                                   \
     "share of holes in pages with code above which the code around them is moved")                 \
   X(count, relay_gap_ms, 1000, 0, 1u << 30, "ms",                                                  \

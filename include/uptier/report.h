@@ -9,6 +9,7 @@
 #include "uptier/host.h"
 #include "uptier/ids.h"
 #include "uptier/profile.h"
+#include "uptier/stack_time.h"
 
 namespace uptier {
 
@@ -233,6 +234,7 @@ struct LossReport {
   uint64_t traps_lost = 0;  // raised, but no code tested for one before the outermost invoke ended
   uint64_t trace_events_lost = 0;  // the sink returned an error
   uint64_t log_records = 0;        // overwritten before read_log() took them
+  uint64_t stack_samples = 0;      // dropped because the thread's ring was full
   uint64_t code_names_lost = 0;    // bodies of code whose name the perf_map or jit_dump file lacks
   // Executions of loops that were counted but not timed, although they should have been:
   uint64_t loops_full = 0;     // more were under way than a thread keeps track of
@@ -285,6 +287,7 @@ struct Report {
   std::vector<StressCount> stress;  // the kinds that were requested
   SavedReport saved;
   RelayReport relay;
+  TimeReport time;  // by stack samples (Options::sample_hz)
   uint64_t methods_registered = 0;
   uint64_t code_bytes_in_service = 0;
   uint64_t code_bytes_freed = 0;

@@ -22,6 +22,10 @@ Code::~Code() {
   if (tables_.counts_edges) space->note_edge_counter(-1);
 }
 
+void Code::withdraw() noexcept {
+  if (span_.space() != nullptr) span_.space()->set_owner(span_, nullptr);
+}
+
 uint32_t Code::offset_of(const void* pc) const noexcept {
   auto address = reinterpret_cast<uintptr_t>(pc);
   uintptr_t hot = address - reinterpret_cast<uintptr_t>(base());

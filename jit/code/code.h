@@ -160,9 +160,10 @@ struct CodeTables {
   TallyTable tallies;                        // plain optimized code only
   std::vector<LoopEntry> loops;              // by LoopId; empty in optimized code
   std::vector<LoopRange> loop_ranges;        // by rising loop; instrumented copies only
-  uint32_t frame_size = 0;     // bytes below rbp; OSR versions: below the baseline frame
-  bool counts_edges = false;   // an instrumented copy whose frames a trap must account for
-  std::vector<ExitRow> exits;  // sorted by offset
+  uint32_t frame_size = 0;      // bytes below rbp; OSR versions: below the baseline frame
+  uint32_t baseline_frame = 0;  // of OSR versions: bytes of that frame
+  bool counts_edges = false;    // an instrumented copy whose frames a trap must account for
+  std::vector<ExitRow> exits;   // sorted by offset
   std::vector<ExitFrame> exit_frames;
   std::vector<ExitValue> exit_values;
   // Callee-saved registers that the frame keeps, from the one at rbp + saved_at downwards.
@@ -232,6 +233,8 @@ class Code {
   MethodId method_of(uint32_t body) const noexcept;
   // Returns whether frames of this code must be told to the TrapWalk when a trap unwinds them.
   bool counts_edges() const { return tables_.counts_edges; }
+  // Takes the code out of reach of CodeSpace::owner_of, before it is destroyed. Nothing runs it.
+  void withdraw() noexcept;
 
  private:
   CodeSpan span_;

@@ -78,6 +78,11 @@ class Routines {
   InvokeRoutine invoke() const { return reinterpret_cast<InvokeRoutine>(span_.data() + invoke_); }
   // What native tools are told of it: backtraces pass through.
   NamedCode invoke_code() const;
+  // Returns whether `pc` is in it.
+  bool in_invoke(const void* pc) const {
+    auto* at = static_cast<const uint8_t*>(pc);
+    return at >= span_.data() + invoke_ && at < span_.data() + gone_;
+  }
   // The others, for tools that ask for no more than names.
   NamedCode other_code() const;
   // Resumed at by the fault handler, with the context's trap_pc set; or jumped to by compiled code

@@ -61,6 +61,7 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   if (in_.inlined_probes != nullptr) b_.tables().inlined_probes = *in_.inlined_probes;
   if (in_.tallies != nullptr) b_.tables().tallies = *in_.tallies;
   b_.tables().frame_size = frame_ + 8 * static_cast<uint32_t>(saved_.size());
+  b_.tables().baseline_frame = in_.osr ? in_.baseline_frame : 0;
   return b_.publish(in_.compile.space, 0, in_.compile.method);
 }
 

@@ -64,7 +64,7 @@ inline Report sample_report() {
       {3, MethodId(0), "main", "recompile osr:3",
        "one call: 900 us so far, compile 500 us, 0 samples", 1, 0, 8192, 1e5, ""},
   };
-  r.losses = {1, 2, 3, 22, 4, 5, 6, 8, 13, 14, 15, 16, 18, 19, 20, 17, 7, 9, 21, 10, 11, 12};
+  r.losses = {1, 2, 3, 22, 4, 5, 6, 8, 13, 14, 15, 16, 18, 19, 20, 17, 7, 9, 23, 21, 10, 11, 12};
   r.stress = {{"osr", 20, 1}, {"guard", 22, 3}};
   r.methods_registered = 5;
   r.code_bytes_in_service = 7112;

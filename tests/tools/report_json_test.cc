@@ -44,7 +44,7 @@ TEST(ReportJson, has_every_field_of_the_report) {
           "log_records",          "loops_full",        "loops_stale",         "loops_spoiled",
           "polls_refused",        "methods_forgotten", "decisions_forgotten", "versions_forgotten",
           "traps_lost",           "calls_unattached",  "keys_shared",         "unstable_bodies",
-          "code_names_lost",      "flushes_lost"}));
+          "code_names_lost",      "flushes_lost",      "stack_samples"}));
 }
 
 TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
@@ -75,6 +75,7 @@ TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
                                {"unstable_bodies", 20},
                                {"code_names_lost", 21},
                                {"flushes_lost", 22},
+                               {"stack_samples", 23},
                                {"traps_lost", 17}}));
   EXPECT_EQ(j["stress"], (json{{"osr", {{"points", 20}, {"forced", 1}}},
                                {"guard", {{"points", 22}, {"forced", 3}}}}));

@@ -68,6 +68,7 @@ TEST(ReportText, each_loss_is_named_and_none_is_said) {
       {&LossReport::traps_lost, "traps that nobody took 9"},
       {&LossReport::trace_events_lost, "trace events lost 9"},
       {&LossReport::log_records, "log records overwritten 9"},
+      {&LossReport::stack_samples, "stack samples dropped 9"},
       {&LossReport::code_names_lost, "bodies without a name for perf 9"},
       {&LossReport::loops_full, "loops too deep to time 9"},
       {&LossReport::loops_stale, "loops whose end was not seen 9"},

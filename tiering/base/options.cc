@@ -22,10 +22,12 @@ constexpr const char* kPolicyModes[] = {"auto", "always", "never"};
 constexpr const char* kGapModes[] = {"random", "fixed", "prime", "exact"};
 constexpr const char* kFlowModes[] = {"edges", "blocks"};
 constexpr const char* kCounterModes[] = {"per_thread", "interlocked", "scalable", "racing", "dual"};
+constexpr const char* kSampleEngines[] = {"task_clock", "cpu_timer"};
 
 std::span<const char* const> names(TierMode) { return kTierModes; }
 std::span<const char* const> names(PolicyMode) { return kPolicyModes; }
 std::span<const char* const> names(GapMode) { return kGapModes; }
+std::span<const char* const> names(SampleEngine) { return kSampleEngines; }
 std::span<const char* const> names(FlowMode) { return kFlowModes; }
 std::span<const char* const> names(CounterMode) { return kCounterModes; }
 

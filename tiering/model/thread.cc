@@ -54,8 +54,9 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(void* runtime, co
   if (!alt_stack) return alt_stack.error();
 
   std::unique_ptr<AttachedThread> t(
-      new AttachedThread(number, {std::move(*context), std::move(*slabs), std::move(*ring),
-                                  std::move(*log), std::move(*alt_stack)}));
+      new AttachedThread(number, sample_signal(o),
+                         {std::move(*context), std::move(*slabs), std::move(*ring), std::move(*log),
+                          std::move(*alt_stack)}));
   sampler::ThreadContext& c = t->context();
   StackBounds stack = stack_bounds();
   auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
@@ -87,14 +88,16 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(void* runtime, co
   return t;
 }
 
-AttachedThread::AttachedThread(uint32_t number, Parts parts)
+AttachedThread::AttachedThread(uint32_t number, int sample_signal, Parts parts)
     : number_(number),
       context_memory_(std::move(parts.context)),
       slabs_(std::move(parts.slabs)),
       ring_(std::move(parts.ring)),
       log_(std::move(parts.log)),
-      alt_stack_(std::move(parts.alt_stack)) {
+      alt_stack_(std::move(parts.alt_stack)),
+      unblocked_samples_(sample_signal) {
   if (pthread_getcpuclockid(pthread_self(), &cpu_clock_) != 0) cpu_clock_ = CLOCK_MONOTONIC;
+  sampler_.set_up(walk_sampled_thread, this, cpu_clock_);
 }
 
 uint64_t AttachedThread::cpu_ns() const noexcept {

@@ -21,15 +21,24 @@
 #include "sampler/reservation.h"
 #include "sampler/slab_arena.h"
 #include "sampler/snapshot_ring.h"
+#include "sampler/stack_sampler.h"
 #include "tiering/events/events.h"
 #include "tiering/model/look.h"
+#include "tiering/model/sample_signal.h"
 #include "tiering/model/stack.h"
 #include "tiering/model/thread_stop.h"
 #include "uptier/options.h"
 
 namespace uptier::jit {
+class CodeSpace;
 struct HostExit;
-}
+class Routines;
+class StubTable;
+}  // namespace uptier::jit
+
+namespace uptier::sampler {
+class HostCode;
+}  // namespace uptier::sampler
 
 namespace uptier::tiering {
 
@@ -55,6 +64,16 @@ class AttachedThread {
   // The first executions of loops, of which the timer has kept() ones.
   std::vector<sampler::LoopTimer::Execution> first_loops;
   const sampler::LoopTimer& loops() const { return loops_; }
+  sampler::StackSampler& sampler() { return sampler_; }
+  const sampler::StackSampler& sampler() const { return sampler_; }
+  // What the walks of its samples look at; before the first. They outlive it.
+  struct SampledCode {
+    const jit::CodeSpace* space = nullptr;
+    const jit::StubTable* stubs = nullptr;
+    const jit::Routines* routines = nullptr;
+    const sampler::HostCode* host = nullptr;
+  };
+  SampledCode sampled_code;
   sampler::CostMeter& cost() { return cost_; }
   // Returns the costs so far, with those of the quick paths of loops, which the meter does not see.
   sampler::CostCounts cost_counts() const noexcept;
@@ -116,7 +135,7 @@ class AttachedThread {
     std::unique_ptr<sampler::LogRing> log;
     jit::AltStack alt_stack;
   };
-  AttachedThread(uint32_t number, Parts parts);
+  AttachedThread(uint32_t number, int sample_signal, Parts parts);
 
   uint32_t number_;
   sampler::Reservation context_memory_;
@@ -125,6 +144,8 @@ class AttachedThread {
   std::unique_ptr<sampler::LogRing> log_;
   jit::AltStack alt_stack_;
   jit::UnblockedFaults unblocked_;
+  UnblockedSamples unblocked_samples_;
+  sampler::StackSampler sampler_;  // its clock stops before the signal is blocked again
   sampler::LoopTimer loops_;
   // Reads are not subtracted here: what they cost is not known yet when the first thread attaches.
   sampler::CycleClock raw_clock_;

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "jit/code/end_body.h"
-#include "jit/code/global_locks.h"
+#include "tiering/model/shared_signal.h"
 #include "tiering/model/thread.h"
 
 namespace uptier::tiering {
@@ -200,64 +200,18 @@ uint64_t ThreadStop::deadline_after(uint64_t timeout_ns) noexcept {
 
 namespace {
 
-// Global because a signal handler has no argument of ours. The lock of fault handlers guards them.
-constinit struct sigaction g_previous[_NSIG] = {};
-constinit std::atomic<unsigned> g_users[_NSIG] = {};  // that are there may be asked without
-constinit const char g_cookie = 0;                    // its address is what our timers send
-
-void pass_on(int signal, siginfo_t* info, void* machine) {
-  const struct sigaction& previous = g_previous[signal];
-  if ((previous.sa_flags & SA_SIGINFO) != 0) return previous.sa_sigaction(signal, info, machine);
-  if (previous.sa_handler == SIG_IGN) return;
-  if (previous.sa_handler != SIG_DFL) return previous.sa_handler(signal);
-  // What it does when nobody handles it: the process ends when the handler returns.
-  struct sigaction fallback = {};
-  fallback.sa_handler = SIG_DFL;
-  ::sigaction(signal, &fallback, nullptr);
-  ::raise(signal);
-}
+constinit const char g_cookie = 0;  // its address is what our timers send
 
 void on_signal(int signal, siginfo_t* info, void* machine) {
   int saved_errno = errno;
   bool ours = info->si_code == SI_TIMER && info->si_value.sival_ptr == &g_cookie;
   void* owner = sampler::current_context()->owner;
   if (!ours) {
-    pass_on(signal, info, machine);
+    pass_on_signal(signal, info, machine);
   } else if (owner != nullptr) {
     static_cast<AttachedThread*>(owner)->stop.tick(machine);
   }
   errno = saved_errno;
-}
-
-Status handle(int signal) {
-  std::lock_guard lock(jit::global_lock(jit::GlobalLock::kFaultHandlers));
-  if (g_users[signal] == 0) {
-    struct sigaction ours = {};
-    ours.sa_sigaction = on_signal;
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;  // no SA_RESTART: calls that wait are to return
-    sigemptyset(&ours.sa_mask);
-    if (::sigaction(signal, nullptr, &g_previous[signal]) != 0 ||
-        ::sigaction(signal, &ours, nullptr) != 0) {
-      return Error{ErrorCode::kIo, "interrupt: the kernel refuses a handler of signal " +
-                                       std::to_string(signal) + " (option interrupt_signal)"};
-    }
-  }
-  ++g_users[signal];
-  return {};
-}
-
-// To ignore it drops those that are on their way. A handler that the host has installed since stays.
-void unhandle(int signal) {
-  std::lock_guard lock(jit::global_lock(jit::GlobalLock::kFaultHandlers));
-  assert(g_users[signal] != 0);
-  if (--g_users[signal] != 0) return;
-  struct sigaction now = {};
-  if (::sigaction(signal, nullptr, &now) != 0) return;
-  if ((now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != on_signal) return;
-  struct sigaction none = {};
-  none.sa_handler = SIG_IGN;
-  ::sigaction(signal, &none, nullptr);
-  ::sigaction(signal, &g_previous[signal], nullptr);
 }
 
 }  // namespace
@@ -299,7 +253,7 @@ Status ThreadStop::ask() noexcept {
 // ---- Those of a runtime ------------------------------------------------------------------------
 
 Stops::~Stops() {
-  if (handled_) unhandle(signal_);
+  if (handled_) release_signal(signal_, on_signal);
 }
 
 void Stops::add(ThreadStop& t, uint32_t number) {
@@ -320,7 +274,9 @@ Status Stops::prepare(ThreadStop& t) {
 
 Status Stops::prepare_locked(ThreadStop& t) {
   if (!handled_) {
-    if (Status s = handle(signal_); !s) return s;
+    // No SA_RESTART: calls that wait are to return.
+    Status s = take_signal(signal_, on_signal, 0, "interrupt (option interrupt_signal)");
+    if (!s) return s;
     handled_ = true;
   }
   return t.make_timer(signal_);
@@ -358,7 +314,7 @@ constinit thread_local Looked t_looked;
 // in use, on threads that did not block it when they first came here.
 SignalOpened::SignalOpened(int signal) noexcept : signal_(signal) {
   if (signal == 0) return;
-  bool used = g_users[signal].load(std::memory_order_relaxed) != 0;
+  bool used = is_signal_taken(signal);
   if (!used && t_looked.signal == signal && !t_looked.blocked) return;
   sigset_t set, before;
   sigemptyset(&set);

@@ -29,6 +29,7 @@ LossReport losses_of(const AttachedThread& t) {
   l.loops_stale = loops.stale;
   l.loops_spoiled = loops.spoiled;
   l.log_records = t.log().lost();
+  l.stack_samples = t.sampler().counts().dropped;
   l.traps_lost = t.context().traps_lost.load(std::memory_order_relaxed);
   return l;
 }
@@ -42,6 +43,7 @@ void add(LossReport& to, const LossReport& l) {
   to.loops_stale += l.loops_stale;
   to.loops_spoiled += l.loops_spoiled;
   to.log_records += l.log_records;
+  to.stack_samples += l.stack_samples;
   to.traps_lost += l.traps_lost;
 }
 

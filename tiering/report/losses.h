@@ -25,6 +25,7 @@ void each_loss(const LossReport& l, F f) {
   f("traps_lost", l.traps_lost);
   f("trace_events_lost", l.trace_events_lost);
   f("log_records", l.log_records);
+  f("stack_samples", l.stack_samples);
   f("code_names_lost", l.code_names_lost);
   f("loops_full", l.loops_full);
   f("loops_stale", l.loops_stale);

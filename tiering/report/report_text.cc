@@ -210,6 +210,7 @@ void losses_table(std::string& out, const LossReport& l) {
       {"traps that nobody took", l.traps_lost},
       {"trace events lost", l.trace_events_lost},
       {"log records overwritten", l.log_records},
+      {"stack samples dropped", l.stack_samples},
       {"bodies without a name for perf", l.code_names_lost},
       {"loops too deep to time", l.loops_full},
       {"loops whose end was not seen", l.loops_stale},
@@ -252,6 +253,7 @@ std::string Report::text(size_t methods_shown) const try {
   size_t shown = methods_shown == 0 ? SIZE_MAX : methods_shown;
   std::string out;
   methods_table(out, *this, shown);
+  if (time.samples != 0) out += time.text(methods_shown);
   decisions_table(out, *this, shown);
   line(out,
        "methods: %llu registered, %llu called; code: %llu bytes in service, %llu freed; "

@@ -9,6 +9,7 @@
 #include "profile/base/wall.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/control/rate_control.h"
+#include "tiering/control/stack_sampling.h"
 #include "tiering/model/tally_words.h"
 #include "tiering/model/thread.h"
 #include "tiering/observe/observer.h"
@@ -69,6 +70,10 @@ Status Attachments::attach() try {
   }
   t.outer = sampler::exchange_context(&t.context());
   assert(engine_.here() == &t);
+  {
+    std::lock_guard lock(engine_.state_mutex);
+    engine_.stack_sampling->thread_came(t);
+  }
   if (engine_.options.loops) prepare_loop_timer(t);
   bool known = engine_.saved->is_open() && engine_.methods.size() != 0;
   if (known && engine_.known_methods->claim_early_listing())
@@ -104,6 +109,7 @@ void Attachments::prepare_loop_timer(AttachedThread& t) {
 void Attachments::leave(AttachedThread& t) noexcept {
   std::lock_guard lock(engine_.state_mutex);
   assert(engine_.here() != &t);  // its context is not current any more
+  finishes([&] { engine_.stack_sampling->thread_goes(t); });
   flushes_.flush_thread_locked(t, sampler::NoteKind::kFlushFinal);
   engine_.rates->thread_goes(t);
   bool kept = finishes([&] { loop_reports_.add_executions_locked(t, engine_.gone_executions); });

@@ -25,6 +25,7 @@
 #include "tiering/control/frequent_exits.h"
 #include "tiering/control/newer_code.h"
 #include "tiering/control/rate_control.h"
+#include "tiering/control/stack_sampling.h"
 #include "tiering/control/trials.h"
 #include "tiering/control/value_guards.h"
 #include "tiering/model/tally_words.h"
@@ -142,6 +143,8 @@ Engine::Engine(Runtime& runtime, const Options& o, const StressPlan& plan, Trace
       reclaimer(std::make_unique<Reclaimer>(events)),
       hosts(std::make_unique<GoneHosts>(state_mutex, methods, places, *reclaimer)),
       stops(interrupt_signal(options)),
+      stack_sampling(std::make_unique<StackSampling>(
+          StackSampling::Parts{options, live, log, threads, methods, space, stubs, routines})),
       threads(options.log_records),
       tally_words(std::make_unique<TallyWords>(threads)),
       observer(std::make_unique<Observer>(options, live, schedule.ladder, sink, hosts_policy,
@@ -189,6 +192,14 @@ Status Engine::start(const CodeEntries& entries) {
   make_helpers();
   make_owners();
   if (Status s = in_service->open_native_tools(routines); !s) return s;
+  reclaimer->set_before_free(
+      [](void* sampling, std::span<Version* const> versions) noexcept {
+        static_cast<StackSampling*>(sampling)->let_go(versions);
+      },
+      stack_sampling.get());
+  if (options.sample_hz != 0) {
+    if (Status s = stack_sampling->change_rate(); !s) return s;
+  }
   observer->directory.set_method_at([this](uint64_t address) { return method_at(address); });
   observer->directory.set_method_of([this](MethodId m) { return known(m); });
   if (!options.profile.empty()) saved->open(options.profile);

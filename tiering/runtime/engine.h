@@ -66,6 +66,7 @@ class Reclaimer;
 class Relay;
 class Requests;
 class SavedProfile;
+class StackSampling;
 class System;
 class TallyWords;
 class Trials;
@@ -175,6 +176,8 @@ struct Engine {
   std::unique_ptr<Reclaimer> reclaimer;
   std::unique_ptr<GoneHosts> hosts;
   Stops stops;  // before the threads
+  std::unique_ptr<StackSampling>
+      stack_sampling;  // before the threads, whose clocks send its signal
   Threads threads;
   std::unique_ptr<TallyWords> tally_words;
   std::unique_ptr<Observer> observer;

@@ -13,6 +13,7 @@
 #include "tiering/control/frequent_exits.h"
 #include "tiering/control/newer_code.h"
 #include "tiering/control/rate_control.h"
+#include "tiering/control/stack_sampling.h"
 #include "tiering/control/trials.h"
 #include "tiering/control/value_guards.h"
 #include "tiering/model/thread.h"
@@ -36,6 +37,7 @@ bool NoteIntake::drain_locked() {
     any |= t->ring().front() != nullptr;
     drain_thread_locked(*t, most);
   }
+  engine_.stack_sampling->drain();
   finishes([&] { engine_.newer->want_if_due(); });
   finishes([&] { engine_.copies->loops().call_watched_if_due(); });
   return any;

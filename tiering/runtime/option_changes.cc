@@ -4,14 +4,17 @@
 #include <array>
 #include <mutex>
 #include <span>
+#include <utility>
 
 #include "profile/base/wall.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/requests.h"
 #include "tiering/control/copy_control.h"
 #include "tiering/control/rate_control.h"
+#include "tiering/control/stack_sampling.h"
 #include "tiering/observe/observer.h"
 #include "tiering/runtime/engine.h"
+#include "tiering/runtime/worker_wake.h"
 
 namespace uptier::tiering {
 namespace {
@@ -45,11 +48,19 @@ Status OptionChanges::set(std::string_view name, std::string_view value) try {
   Options changed = engine_.live;
   if (Status s = changed.set(name, value); !s) return s;
   bool can = name == "interval" || name == "burst" || name == "optimized_interval" ||
-             name == "overhead_budget" || is_one_of(name, kOfFlushes) ||
+             name == "overhead_budget" || name == "sample_hz" || is_one_of(name, kOfFlushes) ||
              is_one_of(name, kOfThePolicy) || is_one_of(name, kOthers);
   if (!can) return for_life(name, "it is fixed for the life of a runtime");
   if (const char* why = obstacle_to(name, changed)) return for_life(name, why);
-  engine_.live = changed;
+  Options before = std::exchange(engine_.live, changed);
+  if (name == "sample_hz") {
+    Status s = engine_.stack_sampling->change_rate();
+    if (!s) {
+      engine_.live = before;
+      return s;
+    }
+    engine_.worker_wake->wake();
+  }
   apply_locked(name);
   engine_.observer->decisions.log_event("set", std::string(name) + "=" + std::string(value));
   return {};

@@ -13,6 +13,7 @@
 #include "tiering/compile/method_compiler.h"
 #include "tiering/compile/requests.h"
 #include "tiering/control/rate_control.h"
+#include "tiering/control/stack_sampling.h"
 #include "tiering/model/thread.h"
 #include "tiering/observe/observer.h"
 #include "tiering/observe/timed_loops.h"
@@ -95,6 +96,7 @@ Report ReportMaker::make_report() const {
   r.saved = engine_.saved->report();
   r.relay = engine_.relay->report();
   r.compile_rate_ns = engine_.machine->compile_ns();
+  r.time = engine_.stack_sampling->report();
   if (std::optional<double> share = engine_.rates->spent_share()) r.overhead_share = *share;
   return r;
 }

@@ -20,19 +20,26 @@
 #endif
 
 namespace uptier::tiering {
+namespace {
+
+Status check_signal(const char* option, uint64_t number) {
+  auto n = static_cast<int>(number);
+  if (n == 0 || (n >= SIGRTMIN && n <= SIGRTMAX)) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "option " + std::string(option) + ": " + std::to_string(n) +
+                   " is neither 0 nor a real-time signal: those are " + std::to_string(SIGRTMIN) +
+                   " to " + std::to_string(SIGRTMAX)};
+}
+
+}  // namespace
 
 // ---- Life ---------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, TraceSink* sink,
                                                      Policy* policy) try {
   if (Status s = options.check(); !s) return s.error();
-  auto n = static_cast<int>(options.interrupt_signal);
-  if (n != 0 && (n < SIGRTMIN || n > SIGRTMAX)) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "option interrupt_signal: " + std::to_string(n) +
-                     " is neither 0 nor a real-time signal: those are " + std::to_string(SIGRTMIN) +
-                     " to " + std::to_string(SIGRTMAX)};
-  }
+  if (Status s = check_signal("interrupt_signal", options.interrupt_signal); !s) return s.error();
+  if (Status s = check_signal("sample_signal", options.sample_signal); !s) return s.error();
   Result<StressPlan> plan = StressPlan::parse(options.stress);
   if (!plan) return plan.error();
   jit::StandardFloats floats;

@@ -12,6 +12,7 @@
 #include "tiering/compile/machine_rates.h"
 #include "tiering/compile/requests.h"
 #include "tiering/control/rate_control.h"
+#include "tiering/control/stack_sampling.h"
 #include "tiering/observe/observer.h"
 #include "tiering/runtime/compilations.h"
 #include "tiering/runtime/engine.h"
@@ -36,7 +37,7 @@ void Worker::measure_machine() {
 }
 
 void Worker::await_work() {
-  bool ticks = engine_.rates->ticks() || engine_.frames.wait();
+  bool ticks = engine_.rates->ticks() || engine_.frames.wait() || engine_.stack_sampling->ticks();
   engine_.worker_thread->await_wake(ticks ? 10 : engine_.relay->wait_ms());
 }
 

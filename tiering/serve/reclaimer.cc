@@ -170,11 +170,21 @@ Reclaimer::Freed Reclaimer::reclaim(std::span<const std::unique_ptr<AttachedThre
   return free_all_but(pinned);
 }
 
+void Reclaimer::tell_before_free(const std::vector<bool>& pinned) const {
+  if (before_free_ == nullptr) return;
+  std::vector<Version*> versions;
+  for (size_t i = 0; i < limbo_.size(); ++i) {
+    if (!pinned[i] && limbo_[i].version != nullptr) versions.push_back(limbo_[i].version);
+  }
+  if (!versions.empty()) before_free_(before_free_user_, versions);
+}
+
 Reclaimer::Freed Reclaimer::free_all_but(const std::vector<bool>& pinned) {
   assert(pinned.size() == limbo_.size());
   Freed freed;
   freed.versions.reserve(limbo_.size());
   freed.methods.reserve(limbo_.size());
+  tell_before_free(pinned);
   size_t kept = 0;
   for (size_t i = 0; i < limbo_.size(); ++i) {
     if (pinned[i]) {

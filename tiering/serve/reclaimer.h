@@ -51,6 +51,12 @@ class Reclaimer {
   // Moves the epoch of the calling thread, which is blocked, if its stacks need none of what waits;
   // code that a host made has an extent that is not known, and is needed for all we know.
   void pass_if_unneeded(AttachedThread& t) const;
+  // Called with the versions that are about to be freed, when there are some.
+  using BeforeFree = void (*)(void* user, std::span<Version* const> versions) noexcept;
+  void set_before_free(BeforeFree f, void* user) {
+    before_free_ = f;
+    before_free_user_ = user;
+  }
   // Frees what all `threads` have left behind.
   // Nothing, where memory for that is refused (it throws before anything is freed).
   Freed reclaim(std::span<const std::unique_ptr<AttachedThread>> threads);
@@ -72,9 +78,12 @@ class Reclaimer {
   class Sought;
   // Marks the items that a blocked thread's stacks refer to.
   void pin_what_stacks_need(const AttachedThread& t, std::vector<bool>& pinned) const;
+  void tell_before_free(const std::vector<bool>& pinned) const;
   Freed free_all_but(const std::vector<bool>& pinned);
 
   Events& events_;
+  BeforeFree before_free_ = nullptr;
+  void* before_free_user_ = nullptr;
   std::atomic<uint64_t> epoch_{1};
   std::atomic<size_t> limbo_size_{0};
   std::vector<Item> limbo_;  // epochs ascend

@@ -21,7 +21,7 @@ const std::set<std::string> kSettable = {"interval",           "burst",         
                                          "observe_optimized",  "value_versions", "trials",
                                          "deopt_cold",         "cold_samples",   "removed_kept",
                                          "decisions_kept",     "max_queue",      "profile_decay",
-                                         "profile_sync",       "code_budget"};
+                                         "profile_sync",       "code_budget",    "sample_hz"};
 
 TEST(LiveSettings, an_option_is_settable_or_for_life) {
   Result<std::unique_ptr<Runtime>> r = Runtime::create(Options());
@@ -37,7 +37,8 @@ TEST(LiveSettings, an_option_is_settable_or_for_life) {
   // Each by a value that it can have.
   for (const std::string& name : names) {
     Status done{};
-    for (const char* value : {"0.5", "1", "65536", "auto", "blocks", "random", "dual", ""}) {
+    for (const char* value :
+         {"0.5", "1", "65536", "auto", "blocks", "random", "dual", "task_clock", ""}) {
       Options o;
       if (!o.set(name, value).ok()) continue;
       done = (*r)->set(name, value);

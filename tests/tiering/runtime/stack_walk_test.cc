@@ -1,10 +1,14 @@
 // Runtime::walk and call_site: the list is the chain of calls, in whichever code each one is.
 #include <gtest/gtest.h>
 
+#include <ucontext.h>
+
 #include <algorithm>
 #include <array>
 
+#include "jit/code/code.h"
 #include "tests/support/workshop.h"
+#include "tiering/model/thread.h"
 
 namespace uptier::test::stack_walk_test {
 namespace {
@@ -25,7 +29,8 @@ std::string text(std::span<const CallSite> sites) {
 // loop, indirectly, through a function of the host's. The last one looks, if it is told to.
 class Ring {
  public:
-  explicit Ring(const Options& o) : shop_(o) {
+  // `calls_entries`: every other nested call goes to an entry, not through invoke.
+  Ring(const Options& o, bool calls_entries) : shop_(o), calls_entries_(calls_entries) {
     here_ = this;
     ids_.push_back(shop_.add("direct", kTwo, [this](FunctionBuilder& b) { direct(b); }));
     ids_.push_back(shop_.add("loop", kTwo, [this](FunctionBuilder& b) { loop(b); }));
@@ -49,6 +54,8 @@ class Ring {
 
   uint64_t looked = 0;
   std::string wrong;  // the first list that was not what it should be
+  uint64_t sampled_wrong = 0, uncertain = 0;
+  std::string wrong_sample;  // likewise, of a stack sample
 
  private:
   void direct(FunctionBuilder& b) {
@@ -119,7 +126,7 @@ class Ring {
     taken[n % 100] = 1;
     Ring& r = *here_;
     uint64_t args[] = {static_cast<uint64_t>(n), static_cast<uint64_t>(look)};
-    if (++r.nests_ % 2 != 0) {
+    if (r.calls_entries_ && ++r.nests_ % 2 != 0) {
       return r.runtime().entry<int64_t(int64_t, int64_t)>(r.ids_[0])(n, look) + taken[n % 100];
     }
     return static_cast<int64_t>(r.runtime().invoke(r.ids_[0], args).bits) + taken[n % 100];
@@ -136,10 +143,54 @@ class Ring {
                  runtime().walk(two) == std::min<size_t>(2, count) && two[0] == all[0] &&
                  runtime().walk({}) == 0;
     if (!right && wrong.empty()) wrong = "is " + text(got) + "\nnot " + text(expected_);
+    compare_sample(got);
+  }
+
+  // What a sampling signal here would see is the same, found without the unwinder.
+  void compare_sample(std::span<const CallSite> walked) {
+    ucontext_t machine;
+    getcontext(&machine);
+    auto& t = *static_cast<tiering::AttachedThread*>(sampler::current_context()->owner);
+    sampler::StackRecord r;
+    tiering::walk_sampled_thread(&t, &machine, r);
+    Sites got;
+    for (uint32_t i = 0; i < r.count; ++i) {
+      uint64_t pc = sampler::StackRecord::pc_of(r.frames[i]);
+      add_bodies(*t.sampled_code.space, pc, got);
+    }
+    // Frames that host code has entered without an invoke cannot be told from those that returned.
+    if (r.gap == sampler::SampleGap::kUncertain) {
+      ++uncertain;
+      return;
+    }
+    bool right = std::ranges::equal(got, walked) && r.gap == sampler::SampleGap::kNone &&
+                 r.leaf == sampler::SampleLeaf::kHost;
+    if (right) return;
+    ++sampled_wrong;
+    if (!wrong_sample.empty()) return;
+    wrong_sample = "is " + text(got) + sampler::sample_leaf_name(r.leaf) + " " +
+                   sampler::sample_gap_name(r.gap) + "\nnot " + text(walked);
+  }
+
+  // All frames are callers here.
+  static void add_bodies(const jit::CodeSpace& space, uint64_t pc, Sites& to) {
+    const jit::Code* code = space.owner_of(reinterpret_cast<const void*>(pc));
+    if (code == nullptr) return;
+    const jit::CallRow* call = code->call_at(reinterpret_cast<const void*>(pc + 1));
+    if (call == nullptr) return;
+    uint32_t body = call->body, loc = call->loc;
+    while (body != 0) {
+      to.push_back({code->method_of(body), loc});
+      const jit::InlineRow& row = code->tables().inlined[body - 1];
+      body = row.parent;
+      loc = row.loc;
+    }
+    to.push_back({code->method(), loc});
   }
 
   static inline Ring* here_ = nullptr;
   Workshop shop_;
+  const bool calls_entries_;
   std::vector<MethodId> ids_;
   Value next_;
   Sites expected_;
@@ -186,33 +237,46 @@ std::vector<Mode> modes() {
   };
 }
 
-class StackWalk : public testing::TestWithParam<Mode> {};
-
-TEST_P(StackWalk, is_the_chain_of_calls) {
-  Options o;
-  for (auto [name, value] : GetParam().options) ASSERT_TRUE(o.set(name, value).ok()) << name;
-  Ring ring(o);
-  ThreadScope scope(ring.runtime());
-  for (uint32_t round = 0; round < 600 && ring.wrong.empty(); ++round) {
-    for (uint32_t k = 0; k < 4; ++k) {
-      for (uint64_t n : {0, 1, 2, 3, 5, 9}) ring.run(k, n, false);
-      // Only now and then: what looks is cold, and left out where that is asked for.
-      if (round % 100 == 99) {
-        for (uint64_t n : {0, 1, 2, 3, 5, 9}) ring.run(k, n, true);
+class StackWalk : public testing::TestWithParam<Mode> {
+ protected:
+  void check(bool calls_entries) {
+    Options o;
+    for (auto [name, value] : GetParam().options) ASSERT_TRUE(o.set(name, value).ok()) << name;
+    o.sample_hz = 1000;
+    Ring ring(o, calls_entries);
+    ThreadScope scope(ring.runtime());
+    for (uint32_t round = 0; round < 600 && ring.wrong.empty(); ++round) {
+      for (uint32_t k = 0; k < 4; ++k) {
+        for (uint64_t n : {0, 1, 2, 3, 5, 9}) ring.run(k, n, false);
+        // Only now and then: what looks is cold, and left out where that is asked for.
+        if (round % 100 == 99) {
+          for (uint64_t n : {0, 1, 2, 3, 5, 9}) ring.run(k, n, true);
+        }
       }
     }
+    EXPECT_EQ(ring.wrong, "");
+    EXPECT_EQ(ring.sampled_wrong, 0u) << ring.wrong_sample;
+    if (calls_entries) { EXPECT_GT(ring.uncertain, 0u); }
+    if (!calls_entries) { EXPECT_LE(ring.uncertain, 6u); }
+    EXPECT_EQ(ring.looked, 600u);  // loops on the way go round three times
+    expect_happened(ring.runtime().report());
   }
-  EXPECT_EQ(ring.wrong, "");
-  EXPECT_EQ(ring.looked, 600u);  // loops on the way go round three times
-  Report r = ring.runtime().report();
-  uint32_t most = 0;
-  for (const MethodReport& m : r.methods) {
-    for (const VersionReport& v : m.versions) most = std::max(most, v.inlined);
+
+ private:
+  static void expect_happened(const Report& r) {
+    uint32_t most = 0;
+    for (const MethodReport& m : r.methods) {
+      for (const VersionReport& v : m.versions) most = std::max(most, v.inlined);
+    }
+    if (GetParam().inlines) { EXPECT_GT(most, 0u); }
+    EXPECT_EQ(r.losses.compiles_failed, 0u);
+    if (GetParam().stress != nullptr) { EXPECT_GT(stress_count(r, GetParam().stress).forced, 0u); }
   }
-  if (GetParam().inlines) { EXPECT_GT(most, 0u); }
-  EXPECT_EQ(r.losses.compiles_failed, 0u);
-  if (GetParam().stress != nullptr) { EXPECT_GT(stress_count(r, GetParam().stress).forced, 0u); }
-}
+};
+
+TEST_P(StackWalk, is_the_chain_of_calls) { check(false); }
+
+TEST_P(StackWalk, is_the_chain_of_calls_where_host_code_calls_entries) { check(true); }
 
 INSTANTIATE_TEST_SUITE_P(Tiers, StackWalk, testing::ValuesIn(modes()),
                          [](const auto& info) { return std::string(info.param.name); });

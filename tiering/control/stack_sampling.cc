@@ -1,0 +1,112 @@
+#include "tiering/control/stack_sampling.h"
+
+#include <sched.h>
+
+#include <cassert>
+
+#include "profile/base/wall.h"
+#include "tiering/model/version.h"
+
+namespace uptier::tiering {
+namespace {
+
+void add(sampler::StackSampler::Counts& to, const sampler::StackSampler::Counts& c) {
+  to.asked_ns += c.asked_ns;
+  to.dropped += c.dropped;
+  to.dropped_ns += c.dropped_ns;
+}
+
+}  // namespace
+
+void StackSampling::say_fallback(const AttachedThread& t) {
+  engine_ = t.sampler().engine();
+  if (engine_ == parts_.options.sample_engine || fell_back_) return;
+  fell_back_ = true;
+  parts_.log.say(
+      LogLevel::kWarning,
+      "sampling: the kernel refuses sample_engine=task_clock; cpu_timer takes its place, "
+      "whose signals come at the kernel's tick at most");
+}
+
+Status StackSampling::begin(AttachedThread& t) {
+  const Options& o = parts_.options;
+  Status s = t.sampler().prepare(o.sample_engine, signal_.number(), o.sample_ring_bytes);
+  if (!s) return s;
+  ever_ = true;
+  say_fallback(t);
+  t.sampler().change(parts_.live.sample_hz);
+  return {};
+}
+
+void StackSampling::thread_came(AttachedThread& t) {
+  assert(parts_.space != nullptr && parts_.stubs != nullptr);
+  t.sampled_code = {parts_.space.get(), parts_.stubs.get(), &parts_.routines, &host_};
+  if (!ticks()) return;
+  if (Status s = begin(t); !s) parts_.log.say(LogLevel::kWarning, s.error().message);
+}
+
+void StackSampling::thread_goes(AttachedThread& t) {
+  t.sampler().change(0);
+  drain(t);
+  add(gone_, t.sampler().counts());
+}
+
+Status StackSampling::change_rate() {
+  bool on = parts_.live.sample_hz != 0;
+  if (on) {
+    if (Status s = signal_.take(); !s) return s;
+    if (!ever_) host_.look();
+  }
+  on_.store(on, std::memory_order_relaxed);
+  Status status;
+  for (const auto& t : parts_.threads) {
+    if (!on) {
+      t->sampler().change(0);
+    } else if (Status s = begin(*t); !s) {
+      status = s;
+    }
+  }
+  return status;
+}
+
+// A record whose sums memory is refused to is lost, and the next goes on.
+void StackSampling::drain(AttachedThread& t) {
+  while (t.sampler().read(record_)) {
+    finishes([&] { samples_.take(record_, *parts_.space, *parts_.stubs); });
+  }
+}
+
+void StackSampling::drain() {
+  if (!ever_) return;
+  for (const auto& t : parts_.threads) drain(*t);
+}
+
+void StackSampling::let_go(std::span<Version* const> versions) noexcept {
+  if (!ever_ || versions.empty()) return;
+  drain();
+  for (Version* v : versions) {
+    if (v->code != nullptr) v->code->withdraw();
+  }
+  // Pairs with the store of is_walking(): a walk that is not seen here finds none of the code.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (const auto& t : parts_.threads) {
+    while (t->sampler().is_walking()) ::sched_yield();
+  }
+}
+
+TimeReport StackSampling::report() {
+  TimeReport r;
+  if (!ever_) return r;
+  drain();
+  sampler::StackSampler::Counts all = gone_;
+  for (const auto& t : parts_.threads) add(all, t->sampler().counts());
+  r.hz = parts_.live.sample_hz;
+  r.engine = engine_;
+  r.asked_ns = static_cast<double>(all.asked_ns);
+  r.dropped = all.dropped;
+  r.dropped_ns = static_cast<double>(all.dropped_ns);
+  samples_.report(r);
+  return r;
+}
+
+}  // namespace uptier::tiering
