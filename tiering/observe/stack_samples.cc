@@ -115,7 +115,8 @@ uint32_t StackSamples::node_of(uint32_t parent, uint32_t named, bool& cut) {
   return node;
 }
 
-// A path whose next node is refused ends there; a tree without a root for it leaves it out.
+// Without memory for the next node, the path ends there; without a root node, the sample is left
+// out of the tree.
 void StackSamples::add_path(double weight) {
   bool cut = false;
   uint32_t at = 0;  // node + 1
@@ -148,7 +149,7 @@ void StackSamples::take(const StackRecord& r, const jit::CodeSpace& space,
   add_path(weight);
 }
 
-// Wilson's interval, of as many samples as the weights are worth (Kish).
+// Wilson's interval, for as many samples as the weights are worth (Kish).
 ShareEstimate StackSamples::share_of(const Sum& s) const {
   if (sampled_ns_ <= 0 || squares_ <= 0) return {};
   constexpr double kZ = 1.96;

@@ -161,7 +161,8 @@ Status FirstCalls::compile_first(Method& m) {
     Result<std::unique_ptr<Version>> v = engine_.eviction->make_with_room(m, plan, true);
     if (v) {
       made.push_back(std::move(*v));
-      // With an optimized version, baseline code is needed only for what the compiler could not do.
+      // With an optimized version, baseline code is only a fallback for parts that the compiler
+      // cannot handle.
       if (plan.tier == Tier::kOptimized) {
         if (hot) warm_start_.trust_saved(m);
         break;
