@@ -103,7 +103,7 @@ void CMethodTable::drop_all() noexcept {
 
 namespace {
 
-// Returns what is wrong with the description of a method, or null.
+// Returns the error in the description of a method, or null.
 const char* problem(const uptier_method_info& info, const uptier_host& host) {
   if (info.name == nullptr) return "the method's name is NULL";
   if (host.build == nullptr && info.host_entry == nullptr) {

@@ -88,8 +88,7 @@ void StreamRecorder::take_trap(Method& m, uint32_t thread, SiteId block, uint64_
 
 sampler::Verdict StreamRecorder::take(Method& m, uint32_t thread, const sampler::Note& note,
                                       std::span<const uint64_t> counts) {
-  assert(thread != 0 && thread < kEndedStream);  // 0 is the stream of all threads; kEndedStream
-                                                 // that of ended threads
+  assert(thread != 0 && thread < kEndedStream);  // 0: all threads; kEndedStream: ended ones
   Stream& s = m.flushed.own().streams[thread];
   uint64_t others = 0;
   if (options_.gap == GapMode::kExact) {

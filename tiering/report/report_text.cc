@@ -77,8 +77,8 @@ std::string version_text(const VersionReport& v) {
   return v.retired ? text + " (retired)" : text;
 }
 
-// Of any length, so it does not use line(). A single version is already shown in the column of
-// tiers.
+// Does not use line(), because the text may have any length. A single version is already shown in
+// the column of tiers.
 void versions_line(std::string& out, const MethodReport& m) {
   // Equal versions, which eviction leaves by the dozen, share one entry with their number.
   std::vector<std::pair<std::string, uint32_t>> kinds;

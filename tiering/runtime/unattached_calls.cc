@@ -47,7 +47,7 @@ void UnattachedCalls::count(Method& m, sampler::ThreadContext& c) noexcept {
                                     // message
 }
 
-// Touches no page of a context in which no unattached thread has counted.
+// Does nothing if no unattached thread has counted, so that no page of the context is touched.
 void UnattachedCalls::begin(uint32_t index) noexcept {
   sampler::ThreadContext& c = sampler::shared_context();
   if (c.samples_taken.load(std::memory_order_relaxed) == 0) return;
