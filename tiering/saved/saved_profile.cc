@@ -29,7 +29,7 @@ void SavedProfile::adopt(Method& m) {
   m.saved = std::move(saved);
 }
 
-// What is saved of a method is of other code: what of it can still be said of this one?
+// The saved profile is from other code: takes over the parts that match this code.
 bool SavedProfile::match(Method& m, SavedMethod& saved) {
   std::string hashes = "its hash is " + profile::hex(saved.profile.schema.cfg_hash) +
                        ", the code's " + profile::hex(m.shape->cfg_hash);
@@ -88,7 +88,7 @@ Status SavedProfile::save(profile::Timeline timeline, TimeProfile time, const Kn
   SeenRun seen = collector_.watched(known, loops_off);
   seen.timeline = std::move(timeline);
   seen.calls.time = std::move(time);
-  // Who collects counts, and uses none, wants the sum.
+  // A host that collects counts without using them wants exact sums.
   bool uses = options_.tier == TierMode::kAuto && live_.policy != PolicyMode::kNever;
   bool fades = live_.profile_decay < 1;
   if (uses && fades && store_->has_learnt_nothing(seen)) {
