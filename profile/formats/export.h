@@ -20,7 +20,9 @@ using uptier::Profile;
 // method. Their other sites have kind "inlined_call_target" and so on and a row for each word, for
 // "samples" and for each table entry, whose key is the entry's. Of calls there is a row of kind "call" for each pair, of the caller, with the callee in
 // key_module and key and the estimated calls; and of first calls two of kind "first_call", with the
-// sum of "positions" and the "runs" (thousandths). RFC 4180, for people and scripts; tsv.h has rows
+// sum of "positions" and the "runs" (thousandths). Of processor time there are rows of kind "time" for each
+// method: "own_ns", "total_ns" and "samples"; the method of places that are none is "[host]" and the like.
+// RFC 4180, for people and scripts; tsv.h has rows
 // that can be read back.
 std::string to_csv(const Profile& profile, const CallProfile& calls = {});
 
@@ -40,6 +42,9 @@ std::string to_lcov(const Profile& profile, std::string_view folder = "uptier",
 // Stacks for flame graphs: "method;block_N executions". A body that is inlined stands on what it is
 // inlined into, marked as flamegraph.pl knows inlined frames: "root;callee_[i];block_N executions".
 std::string to_folded(const Profile& profile);
+// Stacks with their processor time in microseconds: "outer;inner 1234". Host functions and the like are
+// frames "[host]".
+std::string to_folded(const TimeProfile& time, const Profile& names);
 
 // The text form of llvm-profdata, of an IR level profile: a record a method with the estimates of
 // its blocks, those inside of others included (profile/algebra/fold_inlined.h), as its own instrumentation counts

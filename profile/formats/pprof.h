@@ -12,6 +12,10 @@
 //                only where some loop was timed
 //   inlined      of these executions, those in inlined bodies; only where there are such
 //
+//   cpu          processor time of a call path (nanoseconds), and `stacks`, the samples that it is
+//                from; only if stacks were sampled. These samples have whole stacks; they stand at
+//                line 1 of each method
+//
 // A value stops at 2^63-1. The file of a method is "uptier/<module key>", as for lcov.
 // Source: github.com/google/pprof/blob/main/proto/profile.proto.
 #pragma once
@@ -19,10 +23,11 @@
 #include <string>
 
 #include "uptier/profile_file.h"
+#include "uptier/profile_time.h"
 
 namespace uptier::profile {
 
 // Returns the message, not packed: every reader takes it, and `gzip` makes the usual file of it.
-std::string to_pprof(const Profile& profile, const ProfileInfo& info);
+std::string to_pprof(const Profile& profile, const ProfileInfo& info, const TimeProfile& time = {});
 
 }  // namespace uptier::profile

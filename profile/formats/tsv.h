@@ -21,6 +21,8 @@
 //                                (shape_text) in `method`; the reader keeps the greatest
 //                            kind "call": word "callee", the callee in key_module and key
 //                            kind "first_call": positions, runs (thousandths)
+//                            kind "time": of a call path, ns and samples in count and estimate; the
+//                                path (call_path_text) in `method`; and words "asked" and "squares"
 //                            kind "inlined": of a block of a body that is inlined into the method,
 //                                whose hash is its own: "block" and "samples"; the place
 //                                (place_text) in `method`. Of several codes the reader keeps the

@@ -6,6 +6,8 @@
 //             anchors, anchors * {kind, u64 target, block, site}}
 //     calls   head | calls | calls * {method, method, count}
 //     order   head | methods | methods * {method, positions, runs}
+//     time    head | asked ns, squares | path
+//             path := samples, ns, callees, callees * {place, method if place is 0, path}
 //
 // A reader that does not know them skips them with a warning. Nothing is believed before what it
 // counts is there: memory is in proportion to the bytes.
@@ -16,7 +18,8 @@
 
 namespace uptier::profile {
 
-inline constexpr UpfKind kCallKinds[] = {UpfKind::kShapes, UpfKind::kCalls, UpfKind::kOrder};
+inline constexpr UpfKind kCallKinds[] = {UpfKind::kShapes, UpfKind::kCalls, UpfKind::kOrder,
+                                         UpfKind::kTime};
 
 // Returns the part of a chunk of one of kCallKinds; empty where there is nothing to say.
 Bytes call_part(UpfKind kind, const CallProfile& calls);

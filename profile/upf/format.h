@@ -2,7 +2,7 @@
 //
 //     file := segment*        segment := header strings seal run group* [instruments seal]
 //                                        {user data, seal}* [log] inlined* inlined_sites* [shapes] [calls]
-//                                        [order] [timeline] past* index end
+//                                        [order] [time] [timeline] past* index end
 //
 // All chunks are those of IREE's database (idb.h). Those of ours are types 0x5540..0x555f and are
 // sealed as records of a trace are (trace_file.h): the second line of 16 bytes holds two checksums
@@ -24,7 +24,7 @@
 //     last
 //              before, and of those before it; either may be empty. The oldest stands first
 //     inlined, inlined_sites  packed; upf/inlined.h
-//     shapes, calls, order     packed; upf/calls.h
+//     shapes, calls, order, time  packed; upf/calls.h
 //     index    u32 groups | u32 0 | groups * {u64 offset in segment, u32 key, u32 methods}
 //     end      u64 methods | u64 groups | u64 methods and inlined bodies that were left out
 //
@@ -86,6 +86,7 @@ enum class UpfKind : uint16_t {
   kShapes = 0x5548,
   kCalls = 0x5549,
   kOrder = 0x554a,
+  kTime = 0x554e,
   kEnd = 0x554f,
 };
 inline constexpr uint16_t kFirstTraceType = 0x5500;  // the file header of a trace (trace_file.h)

@@ -94,12 +94,25 @@ void StackSampling::let_go(std::span<Version* const> versions) noexcept {
   }
 }
 
+sampler::StackSampler::Counts StackSampling::counts() const {
+  sampler::StackSampler::Counts all = gone_;
+  for (const auto& t : parts_.threads) add(all, t->sampler().counts());
+  return all;
+}
+
+TimeProfile StackSampling::profile() {
+  if (!ever_) return {};
+  drain();
+  TimeProfile p = samples_.profile();
+  p.asked_ns = counts().asked_ns;
+  return p;
+}
+
 TimeReport StackSampling::report() {
   TimeReport r;
   if (!ever_) return r;
   drain();
-  sampler::StackSampler::Counts all = gone_;
-  for (const auto& t : parts_.threads) add(all, t->sampler().counts());
+  const sampler::StackSampler::Counts all = counts();
   r.hz = parts_.live.sample_hz;
   r.engine = engine_;
   r.asked_ns = static_cast<double>(all.asked_ns);

@@ -59,10 +59,13 @@ class StackSampling {
   void let_go(std::span<Version* const> versions) noexcept;
   // Returns the results and losses so far.
   TimeReport report();
+  // Returns the time of call paths, up to now, for the profile file.
+  TimeProfile profile();
 
  private:
   Status begin(AttachedThread& t);
   void drain(AttachedThread& t);
+  sampler::StackSampler::Counts counts() const;
   void say_fallback(const AttachedThread& t);
 
   const Parts parts_;

@@ -23,6 +23,7 @@
 #include "jit/code/stubs.h"
 #include "sampler/stack_record.h"
 #include "tiering/model/method_table.h"
+#include "uptier/profile_time.h"
 #include "uptier/stack_time.h"
 
 namespace uptier::tiering {
@@ -38,6 +39,8 @@ class StackSamples {
             const jit::StubTable& stubs);
   // Adds the results to a report.
   void report(TimeReport& to) const;
+  // Returns the call paths and the sums of all samples.
+  TimeProfile profile() const;
   bool empty() const { return samples_ == 0; }
 
  private:
@@ -88,6 +91,7 @@ class StackSamples {
   void add_place(const sampler::StackRecord& r);
   uint32_t node_of(uint32_t parent, uint32_t named, bool& cut);
   void add_path(double weight);
+  std::vector<PathFrame> path_to(uint32_t node) const;
   ShareEstimate share_of(const Sum& s) const;
 
   const MethodTable& methods_;

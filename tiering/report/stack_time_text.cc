@@ -45,17 +45,6 @@ const char* engine_text(SampleEngine e) {
 
 }  // namespace
 
-const char* time_place_name(TimePlace p) {
-  switch (p) {
-    case TimePlace::kMethod: return "method";
-    case TimePlace::kRuntime: return "runtime";
-    case TimePlace::kHost: return "host";
-    case TimePlace::kCompiling: return "compiling";
-    case TimePlace::kOutside: return "outside";
-  }
-  return "?";
-}
-
 std::string TimeReport::text(size_t shown) const try {
   std::string out;
   add_line(out,

@@ -214,12 +214,14 @@ bool ReadFile::takes_more(uint64_t more) const {
 Result<bool> ProfileWriter::count(const SeenRun& seen, const ReadFile& read) {
   bool possible = read.whole && written_ == nullptr && read.takes_more(0);
   if (!possible) return false;
+  CallProfile calls;
+  calls.time = seen.calls.time;  // no run is like those before in this
   Written written{
-      {}, {}, name_of_run(seen.run, seen.info.time), seen.info.time, seen.timeline.length_ns, 0};
+      {}, calls, name_of_run(seen.run, seen.info.time), seen.info.time, seen.timeline.length_ns, 0};
   ProfileInfo info = seen.info;
   info.uploads = {written.upload};
   info.weight = 0;
-  profile::Bytes segment = profile::profile_to_file({}, info, seen.log, seen.timeline);
+  profile::Bytes segment = profile::profile_to_file({}, info, seen.log, seen.timeline, &calls);
   FileLock lock(path_, lock_ms_);
   if (Status s = lock.status(); !s) return s.error();
   bool same = lock.file() == read.id && read.takes_more(segment.size());

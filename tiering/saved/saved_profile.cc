@@ -81,11 +81,13 @@ void SavedProfile::learn_calls(Method& m, const jit::Function& f) const {
   if (store_ != nullptr) tiering::learn_calls(m, f, methods_);
 }
 
-Status SavedProfile::save(profile::Timeline timeline, const KnownMethods& known, double loops_off) {
+Status SavedProfile::save(profile::Timeline timeline, TimeProfile time, const KnownMethods& known,
+                          double loops_off) {
   if (store_ == nullptr) return {};
   saved_ = true;
   SeenRun seen = collector_.watched(known, loops_off);
   seen.timeline = std::move(timeline);
+  seen.calls.time = std::move(time);
   // A host that collects counts without using them wants exact sums.
   bool uses = options_.tier == TierMode::kAuto && live_.policy != PolicyMode::kNever;
   bool fades = live_.profile_decay < 1;

@@ -74,8 +74,10 @@ class SavedProfile {
                                      std::string_view key);
 
   // Brings what this process has seen up to now into the file, which may be asked for again. `known`
-  // tells of first calls; `loops_off` is by how many cycles a timed execution may be off.
-  Status save(profile::Timeline timeline, const KnownMethods& known, double loops_off);
+  // tells of first calls; `loops_off` is by how many cycles a timed execution may be off; `time` is that of
+  // stack samples.
+  Status save(profile::Timeline timeline, TimeProfile time, const KnownMethods& known,
+              double loops_off);
   bool was_saved() const { return saved_; }
 
  private:
