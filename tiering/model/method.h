@@ -92,7 +92,7 @@ struct Method {
   std::unique_ptr<ExactCalls> exact;         // made with the method, with GapMode::kExact only
 
   bool plainly =
-      false;  // during compilation: describe the body without SSA form (jit/frontend/plain_form.h)
+      false;  // during compilation: describe the body in plain form (jit/frontend/plain_form.h)
 
   // ---- Made later ---------------------------------------------------------------------------------
 

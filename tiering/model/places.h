@@ -98,8 +98,8 @@ class Places {
   // The steps of a search, in this order; the runtime has steps of its own between them.
   //
   // Returns the places of all removals except the last `kept`, if nothing runs the methods' own
-  // code. The enterable code for frames that exit other code is freed with the method
-  // (retired_hosts.h).
+  // code. Enterable code, for frames that exit other methods' code, does not matter: it goes with
+  // that code (retired_hosts.h).
   Set candidates(size_t kept) const;
   // Excludes places that code refers to, or whose methods are being looked at.
   void keep_what_code_means(Set& places) const;

@@ -32,8 +32,8 @@ class MethodExits {
   void ask_again(uint32_t exit) noexcept;
 
   ExitSnapshot snapshot(uint32_t exit) const;
-  // Records that the policy has been asked: from now on, the next `limit` exits are expected.
-  // `met`: the limit was reached.
+  // Records the policy's answer about an exit; it is asked again after exit_limit more exits. `met`:
+  // the limit was reached, which counts as a retry. `banned`: it is not asked again.
   void answer(uint32_t exit, bool met, bool banned, const PolicyOptions& policy);
   // The policy's limits have changed.
   void limits_changed(const PolicyOptions& policy) noexcept;

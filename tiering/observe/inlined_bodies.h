@@ -44,8 +44,8 @@ struct Origin {
   // the same place. (The copy was made later, when other bodies may have been worth inlining.)
   std::vector<bool> known;
   // The bound on the distance of the shares from the truth of their time. With p_k the shares
-  // inside of a body k and w_k its part of all executions, the whole is no farther than the
-  // method's own blocks, and sum w_k d(p_k, its truth).
+  // inside of a body k and w_k its part of all executions, the whole is at most as far as the
+  // method's own blocks plus sum w_k d(p_k, its truth).
   double error = 1;
 };
 Origin origin_of(Method& m, const Version& v, const Version& copy, const CopyWindows& windows);

@@ -21,7 +21,7 @@ FlushReason reason_of(sampler::NoteKind k);
 
 class TraceEmitter {
  public:
-  // All outlive this; `sink` may be null. `live`: the options as they are by now.
+  // All outlive this; `sink` may be null. `live`: the options with later changes.
   TraceEmitter(const Options& options, const Options& live, const MethodDirectory& directory,
                const Estimates& estimates, TraceSink* sink)
       : options_(options), live_(live), directory_(directory), estimates_(estimates), sink_(sink) {}

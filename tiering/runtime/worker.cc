@@ -77,7 +77,7 @@ void Worker::run_queue() {
 
 // The worker emits nothing before it gets the mutex, so the trace begins first.
 Status Worker::start() {
-  assert(engine_.in_service != nullptr);  // Engine::start() was
+  assert(engine_.in_service != nullptr);  // Engine::start() has been called
   std::lock_guard lock(engine_.state_mutex);
   auto run = [](void* worker) -> void* {
     static_cast<Worker*>(worker)->run();
