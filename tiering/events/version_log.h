@@ -25,7 +25,7 @@ class VersionLog final : public EventListener {
     uint64_t retired_ns = 0;  // 0: it is in service
   };
 
-  // Without memory, a version is left out.
+  // If memory runs out, a version is left out.
   void hear(const Event& e) noexcept override;
   // Returns the versions of a method in the order in which they were installed or moved.
   std::span<const Row> of(MethodId m) const;

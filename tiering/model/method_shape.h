@@ -3,8 +3,8 @@
 //
 // Law: made complete by the first description (compile/describer.cc), which precedes any
 // compilation; then published with a release store, and never removed. So methods with compiled
-// code have one, and slow paths of that code find it here without a lock and without memory. Before
-// it is made, readers see a method without loops, blocks and exits.
+// code have one, and slow paths of that code find it here without a lock and without allocating.
+// Before it is made, readers see a method without loops, blocks and exits.
 //
 //   Thread: constants and atomic members: any; the others as stated.
 #pragma once

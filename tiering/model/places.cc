@@ -81,7 +81,8 @@ void Places::forget_paths(const Set& places) const {
 void Places::free(const Set& places) {
   assert(places.size() == methods_.all().size());
   std::erase_if(removed_, [&](uint32_t index) {
-    // Without memory for a list node, the place stays with its method and is freed another time.
+    // If there is no memory for a list node, the place stays with its method and is freed another
+    // time.
     return places[index] && finishes([&] { free_.push_back(index); });
   });
 }

@@ -67,8 +67,8 @@ class Places {
   void note_removed(Method& m) {
     assert(m.removed_at <= removals_);
     m.removed_at = ++removals_;
-    finishes([&] { removed_.push_back(m.id.index()); });  // without memory, its place is never
-                                                          // reused
+    // If memory runs out, its place is never reused.
+    finishes([&] { removed_.push_back(m.id.index()); });
   }
   // Returns how many removed methods still have their place.
   size_t removed() const { return removed_.size(); }

@@ -24,8 +24,8 @@ class DecisionLog final : public EventListener {
 
   // Numbers a record and emits it.
   void push_back(DecisionRecord r);
-  // Keeps a record that was emitted; drops the oldest if there are too many. Without memory, the
-  // record is dropped at once.
+  // Keeps a record that was emitted; drops the oldest if there are too many. If memory runs out,
+  // the record is dropped at once.
   void hear(const Event& e) noexcept override;
   // Logs a decision about a method that was made elsewhere, or (without inputs) an observation.
   void log(const Method& m, std::string action, std::string reason, std::string inputs = {});

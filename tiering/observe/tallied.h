@@ -25,8 +25,8 @@ class Tallied {
 
   // Returns the sum over all current and earlier versions of a method.
   TalliedSum sum_of(const Method& m) const;
-  // Records the number of calls so far, when calls of a method may go elsewhere from now on.
-  // Without memory for that, the next record covers both periods.
+  // Records the number of calls so far, when calls of a method may go elsewhere from now on. If
+  // there is no memory for that, the next record covers both periods.
   void follow_calls(Method& m) noexcept;
   // The code of a version was freed: stores its counts with its method, and gives its words back.
   // `m` is null if the method is gone.

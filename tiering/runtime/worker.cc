@@ -93,8 +93,8 @@ Status Worker::start() {
 }
 
 // With a saved profile, measuring waits until the known methods have been compiled, since the
-// program is waiting for them. Until then decisions use assumed rates. Without memory, work is left
-// for the next round.
+// program is waiting for them. Until then decisions use assumed rates. If memory runs out, work is
+// left for the next round.
 void Worker::run() {
   assert(engine_.options.workers != 0);
   jit::StandardFloats floats;

@@ -50,9 +50,7 @@ class GoneHosts {
   void tell_later_locked(Method& m) noexcept;
   // Tells all hosts that are scheduled. Cost: one load if there are none.
   void tell() noexcept {
-    if (wait_.load(std::memory_order_relaxed))
-      tell_slow();  // a later thread will tell them
-                    // otherwise
+    if (wait_.load(std::memory_order_relaxed)) tell_slow();  // or a later thread will
   }
   // The end of the runtime, when nothing runs: tells all remaining hosts.
   void leave_all();
