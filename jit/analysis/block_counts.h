@@ -1,8 +1,8 @@
-// BlockCounts: how often blocks run, of a function and of the bodies that are inlined into it.
+// BlockCounts: the execution counts of the blocks of a function and of the bodies inlined into it.
 //
-// By body and block site. Counts of an inlined body are those of its method, scaled so that its
-// entry runs as often as the call did that it stands for. They are estimates: what was observed,
-// times what one observed execution stands for.
+// Indexed by body and block site. The counts of an inlined body are those of its method, scaled so
+// that its entry runs as often as the call that it replaces. They are estimates: the number of
+// observed executions, times the number of executions that one observed execution stands for.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace uptier::jit {
 class BlockCounts {
  public:
   BlockCounts() = default;
-  // Of the function's own body, by block site - 1; may be too short. Empty: nothing is known of it,
-  // nor of what is inlined.
+  // The counts of the function's own body, by block site - 1; may be too short. Empty: nothing is
+  // known of it, nor of the inlined bodies.
   BlockCounts(std::span<const uint64_t> own, double sample = 1) {
     if (!own.empty()) add({own.begin(), own.end()}, static_cast<float>(sample));
   }
@@ -25,7 +25,7 @@ class BlockCounts {
   BlockCounts(const std::vector<uint64_t>& own) : BlockCounts(std::span(own)) {}
 
   bool empty() const { return of_.empty(); }
-  // Adds the counts of the next inlined body. Nothing may be known of it: then it says nothing.
+  // Adds the counts of the next inlined body; `counts` is empty if nothing is known of it.
   void add(std::vector<float> counts, float sample = 1) {
     of_.push_back(std::move(counts));
     samples_.push_back(sample);
@@ -35,12 +35,12 @@ class BlockCounts {
     if (of_.empty()) return {};
     return {of_.begin() + 1, of_.end()};
   }
-  // Returns how often the place of a block probe is passed; 0 for what is not known.
+  // Returns how often control passes the place of a block probe; 0 if unknown.
   float at(const Inst& probe) const {
     if (probe.body >= of_.size() || probe.aux - 1 >= of_[probe.body].size()) return 0;
     return of_[probe.body][probe.aux - 1] * part_of(probe);
   }
-  // Returns how much of that one observed execution stands for.
+  // Returns the number of executions that one observed execution stands for.
   float sample(const Inst& probe) const {
     float one = probe.body < samples_.size() ? samples_[probe.body] : 1;
     one *= part_of(probe);

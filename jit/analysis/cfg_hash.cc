@@ -9,7 +9,7 @@ struct CfgFnv {
   static constexpr uint64_t kPrime = 0x100000001b3ull;
   uint64_t state = 0xcbf29ce484222325ull ^ 1;  // offset basis, with the recipe's version
   void add(uint32_t v) {
-    if (v < 256) {  // bytes of zero only multiply
+    if (v < 256) {  // the three zero bytes only multiply
       state = (state ^ v) * (kPrime * kPrime * kPrime * kPrime);
       return;
     }

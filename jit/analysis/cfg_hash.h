@@ -13,7 +13,7 @@ namespace uptier::jit {
 
 // Returns the hash of a function in build order; never 0. Linear in instructions.
 uint64_t cfg_hash(const Function& f);
-// The same where the number of calls is known. Linear in blocks and edges.
+// The same if the number of calls is known. Linear in blocks and edges.
 uint64_t cfg_hash(const Function& f, uint32_t calls);
 
 }  // namespace uptier::jit

@@ -5,7 +5,7 @@
 namespace uptier::jit {
 namespace {
 
-// FNV-1a, as of the CFG hash: names are compared in files, so the recipe must stay.
+// FNV-1a, as in the CFG hash: files hold these hashes of names, so the recipe must not change.
 struct Fnv {
   uint64_t state = 0xcbf29ce484222325ull;
   void add(uint8_t byte) { state = (state ^ byte) * 0x100000001b3ull; }
@@ -25,7 +25,7 @@ uint64_t hash_of(const Signature& s) {
   return h.state;
 }
 
-// Fills in what an instruction is recognized by; false if it is nothing of that kind.
+// Fills in the features that identify an instruction; returns false if it is no anchor.
 bool describe(const Function& f, const Inst& i, const NameOf& name_of, Anchor& anchor) {
   anchor.site = i.site;
   switch (i.op) {
@@ -42,7 +42,7 @@ bool describe(const Function& f, const Inst& i, const NameOf& name_of, Anchor& a
       anchor.target = hash_of(f.host_callees[i.imm].name);
       return true;
     case Opcode::kProbe:
-      // Of short branches there are probes only once something of the method is observed.
+      // Probes of short branches exist only once something of the method was observed.
       if (is_block_probe(i) || (i.flags & kProbeOfBranch) != 0) return false;
       anchor.kind = AnchorKind::kProbe;
       anchor.target = i.imm;

@@ -1,5 +1,5 @@
-// code_shape: what of a body is recognized after an edit: its calls, probes and loops, in build
-// order, and the graph of its blocks.
+// code_shape: the features by which a body is recognized after an edit: its calls, probes and
+// loops, in build order, and the graph of its blocks.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace uptier::jit {
 
-// Returns the name of a method that is called directly; a view that lives as long as the call.
+// Returns the name of a method that is called directly; the view lives as long as the call.
 using NameOf = std::function<std::string_view(MethodId)>;
 
 // `f` is in build order, as the builder left it: no pass has changed it. Linear.

@@ -1,4 +1,4 @@
-// ControlFlow: the order of a function's blocks and how they reach each other, found once and
+// ControlFlow: the order of a function's blocks and how they reach each other; computed once and
 // shared by the passes that do not change it.
 #pragma once
 

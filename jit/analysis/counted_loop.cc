@@ -27,7 +27,7 @@ class CountedLoopFinder {
   }
 
  private:
-  // The only block that leads back, by a branch that otherwise leaves.
+  // Finds the only block that branches back; its branch otherwise leaves the loop.
   bool find_latch() {
     uint32_t back = 0;
     for (const Predecessor& p : control_.preds[header_.index()]) {
@@ -54,7 +54,7 @@ class CountedLoopFinder {
     }
   }
 
-  // Returns whether a value is a variable that grows, or what it becomes.
+  // Returns whether a value is a growing variable, or its value in the next iteration.
   bool varies(Value v) {
     auto params = f_.params(header_);
     auto next = f_.list(f_.edges[found_.back].args);

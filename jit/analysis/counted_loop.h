@@ -1,12 +1,12 @@
-// CountedLoop: a loop that goes round while a variable, which grows by the same in each round, has
-// not come to a limit.
+// CountedLoop: a loop that repeats until a variable, which grows by the same step in each
+// iteration, reaches a limit.
 //
 //     loop(i):
 //       ...
 //       i' = add i, step
 //       branch (lt_s i', limit), loop(i'), out
 //
-// `i` is asked for before or after it has grown; the loop may be left elsewhere as well.
+// The branch may test `i` before or after it has grown; the loop may have other exits as well.
 #pragma once
 
 #include <optional>
@@ -16,17 +16,17 @@
 namespace uptier::jit {
 
 struct CountedLoop {
-  Block latch;     // its branch asks, and leads back or out
-  uint32_t back;   // the index of the edge that leads back, in Function::edges
+  Block latch;     // its branch tests the variable, and leads back or out
+  uint32_t back;   // the index in Function::edges of the edge that leads back
   Value variable;  // a parameter of the header
-  uint32_t index;  // which one
-  Value step;      // by which it grows; from outside of the loop, or a constant
-  Opcode test;     // goes on while variable `test` limit: an order, or kNe
+  uint32_t index;  // the index of that parameter
+  Value step;      // the step; from outside of the loop, or a constant
+  Opcode test;     // continues while variable `test` limit: an order, or kNe
   Value limit;     // from outside of the loop, or a constant; none: 0
   std::optional<uint64_t> constant_step;
 };
 
-// Returns whether a value is the same in all rounds.
+// Returns whether a value is the same in all iterations.
 bool is_invariant(const Function& f, const LoopNest& n, uint32_t loop, Value v);
 
 // Returns the bits of a constant.

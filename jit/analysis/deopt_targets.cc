@@ -12,7 +12,7 @@ bool is_constant(const Function& f, Value v) {
   return i.valid() && f.inst(i).op == Opcode::kConst;
 }
 
-// Calls `visit(place)` for each frame_state of a block that a guard leaves to.
+// Calls `visit(place)` for each frame_state of a block that a guard exits to.
 template <typename Visit>
 void each_guarded(const Function& f, Block b, Visit visit) {
   const auto& insts = f.block(b).insts;
@@ -32,7 +32,7 @@ void each_guarded(const Function& f, Block b, Visit visit) {
   }
 }
 
-// Walks a block backwards with the set of what is needed, in `needed`: by value, empty before and
+// Walks a block backwards with the set of needed values in `needed`: by value, empty before and
 // after.
 class BlockWalk {
  public:
@@ -53,11 +53,11 @@ class BlockWalk {
   BlockWalk(const BlockWalk&) = delete;
   BlockWalk& operator=(const BlockWalk&) = delete;
 
-  // Returns what is needed after the instruction at `place`; places fall from call to call.
+  // Returns the values needed after the instruction at `place`; places must fall from call to call.
   std::vector<Value> behind(uint32_t place) {
     const auto& insts = f_.block(block_).insts;
     for (; at_ > place + 1; --at_) step(f_.inst(insts[at_ - 1]));
-    // What has been defined on the way is forgotten, or all of the block would be looked at each time.
+    // Drops values defined on the way; otherwise each call would look at the whole block again.
     std::erase_if(list_, [&](Value v) { return !needed_[v.index()]; });
     std::sort(list_.begin(), list_.end(), [](Value a, Value b) { return a.index() < b.index(); });
     list_.erase(std::unique(list_.begin(), list_.end()), list_.end());
@@ -65,7 +65,7 @@ class BlockWalk {
   }
 
  private:
-  // Plain copies, which alone are entered at points, read no values of probes.
+  // Only plain copies are entered at points, and they do not read the values of probes.
   void step(const Inst& i) {
     if (i.result.valid()) needed_[i.result.index()] = false;
     if (i.op == Opcode::kProbe || i.op == Opcode::kLoopHeader) return;
@@ -82,7 +82,7 @@ class BlockWalk {
   Block block_;
   uint32_t at_;
   std::vector<bool>& needed_;
-  std::vector<Value> list_;  // what is needed, or was since after() was last called
+  std::vector<Value> list_;  // values that are needed, or were since after() was last called
 };
 
 }  // namespace

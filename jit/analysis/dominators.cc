@@ -10,7 +10,7 @@ namespace {
 std::vector<Block> reverse_postorder(const Function& f) {
   struct Visit {
     Block block;
-    std::span<const Edge> left;  // edges that were not followed yet
+    std::span<const Edge> left;  // edges that were not yet followed
   };
   std::vector<uint8_t> seen(f.blocks.size());
   std::vector<Block> order;
@@ -55,8 +55,8 @@ class Tree {
     }
   }
 
-  // Returns the immediate dominators. The first pass goes by what leads forward. What leads back to
-  // a dominator of where it comes from changes nothing: every way there has been through it before.
+  // Returns the immediate dominators. The first pass uses forward edges only. A back edge to a
+  // dominator of its source changes nothing: every path to it has passed its target before.
   std::vector<uint32_t> run() {
     idom_[0] = 0;
     pass();
@@ -65,7 +65,7 @@ class Tree {
     }
     return std::move(idom_);
   }
-  // Returns whether the walks were too long: then what run() has returned is nothing.
+  // Returns whether the walks were too long: then the result of run() is void.
   bool too_long() const { return steps_left_ == 0; }
 
   std::span<const uint32_t> preds(uint32_t i) const {
@@ -73,7 +73,7 @@ class Tree {
   }
 
  private:
-  // Walks of functions that compilers make take a few steps for each edge.
+  // For functions from compilers, the walks take only a few steps for each edge.
   static constexpr uint64_t kStepsPerEdge = 64;
 
   bool step() { return steps_left_ != 0 && --steps_left_ != 0; }
@@ -113,7 +113,7 @@ class Tree {
   uint64_t steps_left_ = 0;
 };
 
-// Works on numbers in preorder of a walk over the graph, where what is above has the smaller number.
+// Works on preorder numbers of a walk over the graph, where ancestors have smaller numbers.
 class LengauerTarjan {
  public:
   LengauerTarjan(const Function& f, const std::vector<Block>& order,
@@ -176,8 +176,8 @@ class LengauerTarjan {
     }
   }
 
-  // Returns the one with the least semidominator on the way up through what has been linked, and
-  // shortens the way.
+  // Returns the vertex with the least semidominator on the linked path upwards, and compresses the
+  // path.
   uint32_t evaluate(uint32_t v) {
     if (ancestor_[v] == kUnknown) return v;
     path_.clear();

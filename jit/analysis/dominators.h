@@ -1,9 +1,9 @@
-// Dominators: which blocks every path from the entry to a block goes through.
+// Dominators: the blocks that every path from the entry to a block passes.
 //
-// By the iterative algorithm of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm",
-// 2001) over reverse postorder; where that walks too far, by the one of Lengauer and Tarjan ("A Fast
-// Algorithm for Finding Dominators in a Flowgraph", 1979, the simple version). Questions are answered
-// in constant time from the tree's intervals.
+// Uses the iterative algorithm of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm",
+// 2001) over reverse postorder; if its walks get too long, the algorithm of Lengauer and Tarjan ("A
+// Fast Algorithm for Finding Dominators in a Flowgraph", 1979, the simple version). Queries take
+// constant time, from the tree's intervals.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct Dominators {
 };
 
 // Every block of `f` in the layout must end in a terminator whose edges lead to blocks in the
-// layout. Uses no recursion. Cost: edges x log(blocks) at most.
-// `free_steps`: of walks, beside some an edge; 0 for none at all, in tests.
+// layout. Uses no recursion. Cost: edges x log(blocks) at most. `free_steps`: steps that the walks
+// may take in addition to some for each edge; 0 for none at all, in tests.
 Dominators compute_dominators(const Function& f, uint64_t free_steps = 1 << 16);
 
 }  // namespace uptier::jit

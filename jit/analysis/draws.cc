@@ -9,7 +9,7 @@ bool is_header(const Function& f, Block b) {
   return f.inst(f.block(b).insts[0]).op == Opcode::kLoopHeader;
 }
 
-// Marks what can be reached from `waiting`; after no header that is not among them if `stops`.
+// Marks the blocks reachable from `waiting`; with `stops`, does not continue past any other header.
 void mark(const Function& f, std::vector<Block> waiting, bool stops, std::vector<bool>& reached) {
   while (!waiting.empty()) {
     Block b = waiting.back();
@@ -43,7 +43,7 @@ SiteDraws find_draws(const Function& f) {
   for (Block b : f.layout) {
     Draw draw = draw_of(is_header(f, b), by_call[b.index()], by_iteration[b.index()]);
     d.blocks.push_back(draw);
-    // Of what is in a header's block, nothing but the block itself says how many arrivals it had.
+    // The arrivals at a header are counted by its block alone, not by the sites in that block.
     Draw inside = draw == Draw::kHeader ? Draw::kIteration : draw;
     for (InstId i : f.block(b).insts) {
       const Inst& inst = f.inst(i);

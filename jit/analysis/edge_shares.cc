@@ -9,8 +9,10 @@ namespace {
 constexpr float kTrapShare = 1e-3f;
 constexpr float kExitShare = 0.1f;
 constexpr float kMostCount = 1e30f;
-constexpr double kPartLeft = 0.125;  // of the groups of a loop's rounds, one round each
-constexpr uint32_t kTurns = 6;  // of scaling; exact after one where targets have one predecessor
+constexpr double kPartLeft = 0.125;  // iterations of a remainder loop per group of iterations of
+                                     // its unrolled loop
+constexpr uint32_t kTurns =
+    6;  // of scaling; exact after one turn if every target has one predecessor
 
 // Marks the blocks from which every path ends in a trap.
 std::vector<bool> find_doomed(const Function& f, const ControlFlow& d) {
@@ -46,8 +48,8 @@ std::vector<float> by_shape(const Function& f, const ControlFlow& d, const LoopN
 
 uint64_t key_of(const Inst& probe) { return uint64_t{probe.body} << 32 | probe.aux; }
 
-// Returns how often a block has the probe that it begins with: more than once where it is rounds of a
-// loop, see runtime_unroll.
+// Returns how often a block contains the probe that it begins with: more than once if the block is
+// several iterations of a loop, see runtime_unroll.
 uint32_t rounds_in(const Function& f, Block b) {
   const Inst* first = first_block_probe(f, b);
   if (first == nullptr) return 0;
@@ -57,7 +59,7 @@ uint32_t rounds_in(const Function& f, Block b) {
   }));
 }
 
-// How often the place of each block probe is passed in copies at the end of other blocks, see
+// Returns how often control passes each block probe in copies at the end of other blocks, see
 // jump_threading.
 std::unordered_map<uint64_t, float> passed_elsewhere(const Function& f, const BlockCounts& counts) {
   std::unordered_map<uint64_t, float> passed;
@@ -100,13 +102,13 @@ class Fitter {
  private:
   static constexpr double kUnknown = -1;
 
-  // Blocks that passes made have no site: what comes into them leaves them. So it is of what has been
-  // taken out of a loop of which several rounds are one block now; the loop is for a few rounds that
-  // those leave.
+  // The count of a block made by a pass, which has no site, stays unknown: the flow out of it
+  // equals the flow into it. The same holds for a block moved out of an unrolled loop, whose body
+  // block is several iterations. The remainder loop runs the few iterations left over.
   void find_counts() {
     const std::unordered_map<uint64_t, float> passed = passed_elsewhere(f_, counts_);
     count_.assign(f_.blocks.size(), kUnknown);
-    std::unordered_map<uint64_t, double> unrolled;  // how often
+    std::unordered_map<uint64_t, double> unrolled;  // executions
     for (Block b : d_.order()) {
       uint32_t rounds = rounds_in(f_, b);
       if (rounds < 2) continue;

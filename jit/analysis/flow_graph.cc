@@ -7,7 +7,7 @@
 namespace uptier::jit {
 namespace {
 
-constexpr double kUnit = 1e6;  // weight of what runs once a call
+constexpr double kUnit = 1e6;  // weight of code that runs once per call
 constexpr double kDearer = 1.25;
 
 class Shaper {

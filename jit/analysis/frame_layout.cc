@@ -1,6 +1,6 @@
 // Linear scan over lifetimes that are one interval each, from the first to the last place in layout
-// order where the value is needed. Loops need no thought: a value that is live around a loop is
-// live into all of its blocks.
+// order where the value is needed. Loops need no special care: a value that is live around a loop
+// is live into all of its blocks.
 #include "jit/analysis/frame_layout.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class Lifetimes {
   Lifetimes(const Function& f, const Liveness& live)
       : f_(f), live_(live), number_(f.values.size()) {}
 
-  // Returns the intervals of values that want a slot, by rising start.
+  // Returns the intervals of values that need a slot, by rising start.
   std::vector<SlotLifetime> run() {
     choose();
     extend_over_blocks();
@@ -60,7 +60,8 @@ class Lifetimes {
     number = static_cast<uint32_t>(found_.size());
   }
 
-  // What is live into a block is needed from its start back to the ends of its predecessors.
+  // A value that is live into a block is needed from its start back to the ends of its
+  // predecessors.
   void extend_over_blocks() {
     std::vector<BlockPositions> reach = live_.positions;
     for (BlockPositions& r : reach) r.last = r.first;
@@ -85,7 +86,7 @@ class Lifetimes {
 
   const Function& f_;
   const Liveness& live_;
-  std::vector<uint32_t> number_;  // by value: 1 + its place in found_; 0: it wants no slot
+  std::vector<uint32_t> number_;  // by value: 1 + its place in found_; 0: it needs no slot
   std::vector<SlotLifetime> found_;
 };
 
@@ -94,7 +95,8 @@ class Lifetimes {
 FrameLayout layout_frame(const Function& f, const Liveness& live) {
   FrameLayout frame;
   frame.slot.resize(f.values.size());
-  // The end of a lifetime, and the slot below it: equal ends give up the lowest slot first.
+  // The end of a lifetime, with the slot in the low bits: of equal ends, the lowest slot is freed
+  // first.
   auto busy_until = [](uint32_t end, int32_t slot) {
     return uint64_t{end} << 32 | static_cast<uint32_t>(slot);
   };

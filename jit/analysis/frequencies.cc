@@ -10,11 +10,13 @@ namespace {
 constexpr float kLeast = 1e-6f;
 constexpr float kMostFrequency = 1e12f;
 constexpr float kLoopFactor = 10;
-// What a profile may say that a loop goes round. The time of the example programs is the same for
-// 30, 100 and 10,000; a single entry of a method, as many profiles know it, is no better evidence.
+// The most iterations that a profile may claim for a loop. The running time of the example programs
+// is the same for 30, 100 and 10,000. A single entry of a method, as in many profiles, is no better
+// evidence.
 constexpr double kMostRounds = 30;
-// Of nested loops; the flow through deeper nests would take their number of blocks cubed, and no
-// number holds how often their innermost loop goes round.
+// The depth of nested loops up to which counts are used: the flow through deeper nests would take
+// the cube of their number of blocks, and no number can hold how often their innermost loop
+// repeats.
 constexpr uint32_t kDeepestNest = 32;
 constexpr float kColdShare = 0.02f;  // of the frequency of the nearest dominator at the same depth
 
@@ -34,8 +36,8 @@ void from_shape(Frequencies& q, const Function& f, const ControlFlow& d, const L
   }
 }
 
-// Loops from the inside out: how often one goes round follows from what comes back to its header;
-// what enters a loop leaves it.
+// Visits loops from the inside out: the number of iterations of a loop follows from the flow back
+// to its header; the flow out of a loop equals the flow into it.
 class FlowWalk {
  public:
   FlowWalk(const Function& f, const ControlFlow& d, const LoopNest& n, const BlockCounts& counts)
@@ -65,7 +67,7 @@ class FlowWalk {
     double back = 0, out = 0;
   };
 
-  // Sends 1 into the loop `l`, or the function; inner loops have been measured.
+  // Sends 1 into the loop `l`, or into the function; inner loops have been measured.
   Ends walk(uint32_t l, const std::vector<Block>& members) {
     for (Block b : members) mass_[b.index()] = 0;
     mass_[members[0].index()] = 1;
@@ -108,7 +110,7 @@ class FlowWalk {
   std::vector<float> shares_;
   std::vector<double> mass_;    // by Block::index()
   std::vector<double> rounds_;  // by loop
-  std::vector<double> leave_;   // by loop: so that as much leaves as enters
+  std::vector<double> leave_;   // by loop: factor that makes as much leave as enters
 };
 
 void mark_cold(Frequencies& q, const ControlFlow& d, const LoopNest& n) {
@@ -116,7 +118,8 @@ void mark_cold(Frequencies& q, const ControlFlow& d, const LoopNest& n) {
     Block b = d.order()[i];
     Block up = d.idom(b);
     bool cold = q.cold[up.index()];
-    // A dominator inside a loop that b has left runs oftener than the way to b: look above it.
+    // A dominator inside a loop that b is outside of runs more often than the path to b: look above
+    // it.
     while (!n.contains(n.loop_of[up.index()], b)) {
       Block above = d.idom(n.loops[n.loop_of[up.index()]].header);
       if (!above.valid()) break;

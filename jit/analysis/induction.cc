@@ -14,7 +14,7 @@ const Inst* Induction::def(Value v) const {
   return i.valid() ? &f_.inst(i) : nullptr;
 }
 
-// Returns the constant that makes `v` of `to`, by additions only.
+// Returns the constant c with `v` = `to` + c, following additions only.
 std::optional<uint64_t> Induction::added(Value v, Value to, unsigned depth) const {
   if (v == to) return 0;
   const Inst* i = def(v);

@@ -1,15 +1,15 @@
-// Induction: what changes by the same amount in every round of a loop of one block.
+// Induction: values that change by the same amount in every iteration of a loop of one block.
 //
-//     b(p, q):                            round n:  p  =  p0 + 4 n
-//       i = add p, 4                                i  =  p0 + 4 + 4 n
-//       j = shl i, 2                                j  =  (p0 + 4) * 4 + 16 n
+//     b(p, q):                            iteration n:  p  =  p0 + 4 n
+//       i = add p, 4                                    i  =  p0 + 4 + 4 n
+//       j = shl i, 2                                    j  =  (p0 + 4) * 4 + 16 n
 //       ...
 //       branch c, b(i, q), out
 //
-// Everything is modulo the width of its type, so no sum can be wrong; whether an i32 has wrapped
-// around when it is extended is for others to see to.
+// Everything is modulo the width of its type, so no sum can be wrong. The caller must check whether an
+// i32 has wrapped around before it is extended.
 //
-//   Thread: none of its own. Cost: what is looked through, again for each question.
+//   Thread: none of its own. Cost: the definitions looked through, again for each question.
 #pragma once
 
 #include <optional>
@@ -23,8 +23,8 @@ class Induction {
   // `loop`: a block that jumps to itself by the edge `back`, and is reached from elsewhere.
   Induction(const Function& f, Block loop, const Edge& back) : f_(f), loop_(loop), back_(back) {}
 
-  // Returns by how much a value grows from round to round, as bits of its type: 0 when it is the
-  // same in all; none when it is neither.
+  // Returns by how much a value grows per iteration, as bits of its type: 0 if it is constant; none
+  // if it does not grow by a constant.
   std::optional<uint64_t> step(Value v) const { return step(v, 0); }
 
   // Returns whether it is defined in the loop.

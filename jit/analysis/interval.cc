@@ -19,7 +19,7 @@ int64_t as_signed(Type t, uint64_t bits) {
 uint64_t as_bits(Type t, int64_t x) { return clip(t, static_cast<uint64_t>(x)); }
 bool fits(Type t, int64_t x) { return least(t) <= x && x <= greatest(t); }
 
-// Narrows each reading by the other; returns whether anything is left.
+// Narrows each reading by the other; returns whether any value is left.
 bool settle(Type t, Interval& i) {
   auto border = static_cast<uint64_t>(greatest(t));
   bool one_sign = i.min_s >= 0 || i.max_s < 0;
@@ -44,7 +44,7 @@ struct Signed {
   int64_t min, max;
 };
 
-// The exact results as signed numbers, without wrapping; none where one may not fit 64 bits.
+// Returns the exact results as signed numbers, without wrapping; none if one may not fit 64 bits.
 std::optional<Signed> exact(Opcode op, const Interval& a, const Interval& b) {
   Signed s{};
   if (op == Opcode::kAdd) {
@@ -85,7 +85,7 @@ Opcode wrapping(Opcode op) {
   }
 }
 
-// Unsigned sums and differences that wrap at both ends, or at none.
+// Handles unsigned sums and differences that wrap at both ends, or at neither.
 void wrap_unsigned(Opcode op, Type t, const Interval& a, const Interval& b, Interval& r) {
   if (op == Opcode::kMul) {
     uint64_t most;
@@ -113,7 +113,7 @@ Interval arithmetic(Opcode op, Type t, const Interval& a, const Interval& b) {
   return settled(t, r);
 }
 
-// What does not trap is exact.
+// A result that does not trap is exact.
 Interval trapping(Opcode op, Type t, const Interval& a, const Interval& b) {
   auto s = exact(wrapping(op), a, b);
   return s ? signed_interval(t, s->min, s->max) : full_interval(t);
@@ -138,7 +138,7 @@ Interval remainder(Opcode op, Type t, const Interval& a, const Interval& b) {
     if (a.max_u < b.min_u) return a;
     return unsigned_interval(t, 0, std::min(a.max_u, b.max_u - 1));
   }
-  // The sign is that of the dividend.
+  // The result has the sign of the dividend.
   int64_t most = std::max(b.max_s, b.min_s == INT64_MIN ? INT64_MAX : -b.min_s);
   most = std::max<int64_t>(most - (b.min_s == INT64_MIN ? 0 : 1), 0);
   return signed_interval(t, a.min_s < 0 ? std::max(-most, a.min_s) : 0,
@@ -147,7 +147,7 @@ Interval remainder(Opcode op, Type t, const Interval& a, const Interval& b) {
 
 // ---- Bits -------------------------------------------------------------------------------------
 
-// The least number of the form 2^k - 1 that is not below x.
+// Returns the least number of the form 2^k - 1 that is not below x.
 uint64_t filled(uint64_t x) { return x == 0 ? 0 : UINT64_MAX >> std::countl_zero(x); }
 
 Interval logical(Opcode op, Type t, const Interval& a, const Interval& b) {
@@ -291,7 +291,7 @@ std::optional<bool> compare(Opcode op, const Interval& a, const Interval& b) {
   }
 }
 
-// `a` without the one value `b`.
+// Returns `a` without the single value `b`.
 std::optional<Interval> without(Type t, Interval a, const Interval& b) {
   if (!b.constant()) return a;
   if (a.constant()) return a.min_u == b.min_u ? std::nullopt : std::optional(a);

@@ -64,13 +64,13 @@ class Walker {
   struct Step {
     uint32_t from, to;
   };
-  // A block as the values of one batch see it.
+  // A block's sets, for the values of one batch.
   struct State {
     uint64_t defines = 0, live_in = 0;
-    uint64_t pending = 0;  // live into it, and not passed on
+    uint64_t pending = 0;  // live into it, and not yet passed on
   };
 
-  // Finds what is used outside its own block; inside, it is always after the definition.
+  // Finds uses outside of the defining block; inside it, a use always comes after the definition.
   void walk() {
     uses_.reserve(f_.pool.size());
     steps_.reserve(f_.edges.size());
@@ -80,7 +80,7 @@ class Walker {
       uint32_t last_call = 0;  // so far in the block; 0: none
       auto use = [&](Value v) {
         Lifetime& l = lifetimes[v.index()];
-        l.end = position;  // they rise
+        l.end = position;  // positions rise
         if (l.block != b) {
           uses_.push_back({v, b});
         } else if (l.start < last_call) {
@@ -105,7 +105,7 @@ class Walker {
     }
   }
 
-  // Numbers by rising value index, so every set comes out sorted.
+  // Numbers values by rising index, so every set comes out sorted.
   void number_crossing() {
     for (const Use& u : uses_) number_[u.value.index()] = 1;
     for (uint32_t v = 0; v < number_.size(); ++v) {
@@ -154,7 +154,7 @@ class Walker {
 
   State& definer(Value v) { return blocks_[answer_.lifetimes[v.index()].block.index()]; }
 
-  // Some values are live at the end of a block, or used in it.
+  // Marks values as live at the end of a block, or as used in it.
   void reach(uint32_t b, uint64_t bits) {
     State& s = blocks_[b];
     bits &= ~(s.defines | s.live_in);

@@ -55,7 +55,7 @@ class LoopForestFinder {
     std::ranges::sort(blocks, std::less<>{}, [&](Block b) { return position_[b.index()]; });
   }
 
-  // From large to small: the loop last seen at a header is the one around it.
+  // From large to small: the loop last seen at a header encloses it.
   void nest() {
     std::vector<uint32_t> order(forest_.loops.size());
     for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -79,7 +79,7 @@ class LoopForestFinder {
         above.height = std::max(above.height, height++);
       }
     }
-    // By parent; the last is that of outermost loops.
+    // By parent; the last entry is for outermost loops.
     std::vector<uint32_t> children(forest_.loops.size() + 1);
     auto of = [&](const LoopForest::Loop& l) -> uint32_t& {
       return l.parent.valid() ? children[l.parent.index()] : children.back();

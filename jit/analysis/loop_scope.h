@@ -1,4 +1,4 @@
-// LoopScope: what of a body lies in one of its loops.
+// LoopScope: the sites and inner loops of a body that lie in one of its loops.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,9 @@
 namespace uptier::jit {
 
 struct LoopScope {
-  std::vector<bool> sites;  // by site - 1: of its blocks, and of calls and probes in them
-  std::vector<bool> inner;  // by LoopId: whether it is a loop in it, not itself one of these
+  std::vector<bool>
+      sites;  // by site - 1: whether it is a block of the loop, or a call or probe in one
+  std::vector<bool> inner;  // by LoopId: whether it lies in the loop; false for the loop itself
 };
 
 // `f` as it was built. Linear, except finding the loops.

@@ -9,7 +9,7 @@ uint32_t outermost(const LoopNest& n, uint32_t l) {
 }
 
 // Claims for loop `l` every block that reaches `work` without passing the header. Blocks of inner
-// loops are claimed already: their outermost loop becomes a child, and the walk goes on above it.
+// loops are already claimed: their outermost loop becomes a child, and the walk continues above it.
 void claim(LoopNest& n, const ControlFlow& d, uint32_t l, std::vector<Block> work) {
   Block header = n.loops[l].header;
   auto push_preds = [&](Block b) {
@@ -54,7 +54,7 @@ LoopNest find_loops(const Function& f, const ControlFlow& d) {
     if (sources.empty()) continue;
     n.loops.push_back({header, kNoLoop, 1});
     auto l = static_cast<uint32_t>(n.loops.size() - 1);
-    // A header that is in no inner loop belongs to its own; claim() needs it marked first.
+    // A header that is in no inner loop belongs to its own loop; claim() needs it marked first.
     if (n.loop_of[header.index()] == kNoLoop) n.loop_of[header.index()] = l;
     claim(n, d, l, std::move(sources));
   }

@@ -9,7 +9,7 @@ namespace uptier::jit {
 namespace {
 
 constexpr int64_t kSmallOffset = int64_t{1} << 30;
-constexpr size_t kMostWrites = 64;  // beyond them anything may be written
+constexpr size_t kMostWrites = 64;  // with more, anything may be written
 
 std::optional<uint64_t> constant_of(const Function& f, Value v) {
   InstId i = f.value(v).inst;

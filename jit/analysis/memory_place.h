@@ -1,8 +1,8 @@
-// MemoryPlace: where a load or store goes, as far as its operands tell.
+// MemoryPlace: the address of a load or store, as far as its operands determine it.
 //
-// Two accesses do not touch when their alias classes differ, or when base and index are the same
-// except a constant, or the indices are constants, and the bytes are disjoint. An i32 index wraps around at 2^32, which is no
-// danger while offsets are small.
+// Two accesses do not overlap if their alias classes differ; or if base and index are equal up to a
+// constant, or the indices are constants, and the bytes are disjoint. An i32 index wraps around at
+// 2^32, which is harmless while offsets are small.
 #pragma once
 
 #include <vector>
@@ -11,13 +11,13 @@
 
 namespace uptier::jit {
 
-// `root` and `distance` take the index apart: root + a constant. No root: the index is a constant,
-// or there is none.
+// `root` and `distance` decompose the index: root + a constant. Without a root the index is a
+// constant, or there is none.
 struct MemoryPlace {
   Value base, index;
   uint64_t offset = 0;
   Value root;
-  int64_t distance = 0;  // with the offset; valid when `near`
+  int64_t distance = 0;  // includes the offset; valid if `near`
   bool near = false;
   uint32_t width = 0;
   unsigned alias = 0;
@@ -26,7 +26,7 @@ struct MemoryPlace {
 // Returns the place of a load or store.
 MemoryPlace place_of(const Function& f, const Inst& access);
 
-// The same, if `other` stood where the access has `operand`.
+// The same, if the access had `other` in place of `operand`.
 MemoryPlace place_if(const Function& f, const Inst& access, Value operand, Value other);
 
 inline bool same_place(const MemoryPlace& a, const MemoryPlace& b) {
@@ -35,7 +35,7 @@ inline bool same_place(const MemoryPlace& a, const MemoryPlace& b) {
 
 bool may_touch(const MemoryPlace& a, const MemoryPlace& b);
 
-// What a part of a function, such as a loop, may write.
+// The places that a part of a function, such as a loop, may write.
 struct Writes {
   bool anywhere = false;
   std::vector<MemoryPlace> places;

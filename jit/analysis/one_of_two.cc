@@ -38,7 +38,7 @@ class ReadPlaces {
   std::set<Key> places_;
 };
 
-// Stores after a selection in its block that go where it says.
+// Finds stores after a `select`, in its block, through the selected address.
 std::vector<Choice> stores_by_choice(const Function& f) {
   std::vector<Choice> found;
   for (Block b : f.layout) {

@@ -5,10 +5,10 @@
 namespace uptier::jit {
 namespace {
 
-// What a use is worth outside of loops, and from where on a parameter is worth a probe: a test of a
-// flag or of null alone is not.
+// The worth of a use outside of loops, and the worth from which a parameter deserves a probe: a
+// single test of a flag or of null does not.
 constexpr double kSteers = 1;    // a branch, a trap, a stride, a shift
-constexpr double kRounds = 5;    // how often a loop goes round
+constexpr double kRounds = 5;    // how often a loop repeats
 constexpr double kDivides = 10;  // a division, a switch, an indirect call
 constexpr double kWorthKnowing = 5;
 constexpr uint32_t kMostNest = 3;
@@ -21,14 +21,14 @@ bool is_shift(Opcode op) {
          op == Opcode::kRotr;
 }
 
-// What traps or says whether a result does not fit.
+// Operations that trap on overflow or test for it.
 bool is_checked(Opcode op) { return op >= Opcode::kAddOverflows && op <= Opcode::kMulTrap; }
 
 bool can_tell(Type t) { return t == Type::kI32 || t == Type::kI64 || t == Type::kRef; }
 
 class ValueUses {
  public:
-  // `ranges`: those count that a range may decide, and no others.
+  // With `ranges`, counts only the uses that a range may decide.
   ValueUses(const Function& f, const LoopForest& forest, std::span<const Value> values, bool ranges)
       : f_(f),
         ranges_(ranges),
@@ -66,8 +66,7 @@ class ValueUses {
     if (k < kConstant) uses_[k].push_back({here_, worth});
   }
 
-  // What is computed from one parameter and constants, and nothing else, is as known as the
-  // parameter.
+  // A value computed only from one parameter and constants is known if the parameter is.
   void follow(const Inst& i) {
     if (!i.result.valid()) return;
     uint32_t from = kConstant;
@@ -81,7 +80,7 @@ class ValueUses {
     if (pure) source_[i.result.index()] = from;
   }
 
-  // Most instructions of most bodies have nothing to do with the values asked about.
+  // A quick exit: most instructions of most bodies do not use the values asked about.
   void visit(const Inst& i) {
     auto args = f_.args(i);
     bool one = false, all = true;
@@ -100,7 +99,7 @@ class ValueUses {
     double n = times_;
     if (is_division(i.op)) use(args[1], kDivides * n);
     if (is_shift(i.op)) use(args[1], kSteers * n);
-    // Of a product whose other factor is known as well nothing is left to do in a loop.
+    // A product whose other factor is also known can leave the loop.
     if (i.op == Opcode::kMul) {
       for (Value v : args) use(v, kSteers * n);
     }
@@ -120,13 +119,13 @@ class ValueUses {
     for (Value v : args) use(v, kSteers * times_);
   }
 
-  // A comparison with what varies steers a branch, and in a loop often its end.
+  // A comparison with a varying value steers a branch, and in a loop often its end.
   void compared(std::span<const Value> args) {
     bool in_loop = forest_.innermost[here_.index()].valid();
     for (Value v : args) use(v, in_loop ? kRounds * times_ / 10 : kSteers);
   }
 
-  // A parameter that begins what a loop counts down from.
+  // Counts a parameter that is the initial value of a loop's countdown.
   void enter(const Edge& e) {
     LoopId l = forest_.innermost[e.to.index()];
     bool header = l.valid() && forest_.loop(l).header == e.to && !forest_.contains(l, here_);
@@ -137,10 +136,11 @@ class ValueUses {
   const Function& f_;
   bool ranges_;
   const LoopForest& forest_;
-  std::vector<uint32_t> source_;  // by value: which of `values` it comes from, or one of the above
+  std::vector<uint32_t>
+      source_;  // by value: the index in `values` it comes from, or one of the above
   std::vector<std::vector<TellingUse>> uses_;  // by place in `values`
   Block here_;
-  double times_ = 1;  // what a use here counts for
+  double times_ = 1;  // the weight of a use here
 };
 
 double sum(const std::vector<TellingUse>& uses) {
@@ -177,8 +177,9 @@ std::vector<std::vector<TellingUse>> ranged_uses(const Function& f, std::span<co
 }
 
 void place_param_probes(Function& f, const LoopForest& forest) {
-  if (!param_sites(f).empty()) return;  // read from text
-  // One block is counted by its calls alone, and has nothing that a constant could steer.
+  if (!param_sites(f).empty()) return;  // they were read from text
+  // A function of one block is counted by its calls alone, and a constant could steer nothing in
+  // it.
   if (f.layout.size() < 2) return;
   std::vector<uint32_t> params = telling_params(f, forest);
   std::ranges::sort(params);

@@ -1,8 +1,8 @@
-// param_uses: which parameters of a function are worth knowing the value of, and probes for them.
+// param_uses: the parameters of a function whose values are worth knowing, and probes for them.
 //
-// What a constant would change is the code that a parameter steers: how often loops go round, which
-// way branches and switches go, what divisions, shifts and strides are by, where indirect calls go.
-// A use counts ten times as much for each loop around it; what is computed from the parameter and
+// A constant changes the code that a parameter steers: how often loops repeat, which way branches
+// and switches go, the operands of divisions, shifts and strides, the targets of indirect calls. A
+// use counts ten times as much for each loop around it; a value computed from the parameter and
 // constants alone counts as the parameter.
 //
 //   Thread: none of their own. Cost: linear in the function.
@@ -18,29 +18,29 @@
 
 namespace uptier::jit {
 
-// Parameters of a method whose values are observed, at most.
+// The most parameters of a method whose values are observed.
 inline constexpr size_t kMostParamProbes = 3;
-// Entries of their tables: what is looked for is one value that nearly all calls have.
+// Entries of their tables: we look for one value that nearly all calls have.
 inline constexpr uint32_t kParamProbeTop = 4;
 
-// Returns the parameters that are worth knowing, most first, `most` at most. `f` in build order,
-// `forest` its loops.
+// Returns the parameters that are worth knowing, the best first, at most `most`. `f` is in build
+// order, `forest` its loops.
 std::vector<uint32_t> telling_params(const Function& f, const LoopForest& forest,
                                      size_t most = kMostParamProbes);
 
 // Puts a value probe for each of them at the start of a function that has been numbered. Their
 // sites come after all others, so those keep their numbers, and the CFG hash does not change.
-// `forest` is that of `f`.
+// `forest` is the forest of `f`.
 void place_param_probes(Function& f, const LoopForest& forest);
 
-// A place where a constant in the place of a value would change the code, and how much.
+// A place where knowing a value as a constant would change the code, and how much.
 struct TellingUse {
   Block block;
   double worth = 0;
 };
-// Returns those of each of some values of the function, by the rules above.
+// For each of some values of the function, returns these places, by the rules above.
 std::vector<std::vector<TellingUse>> telling_uses(const Function& f, std::span<const Value> values);
-// The same of what a range would change: comparisons, and arithmetic that asks whether it fits.
+// The same for a known range: comparisons, and arithmetic with overflow tests.
 std::vector<std::vector<TellingUse>> ranged_uses(const Function& f, std::span<const Value> values);
 
 // The sites of such probes.

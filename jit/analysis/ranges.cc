@@ -8,12 +8,12 @@
 namespace uptier::jit {
 namespace {
 
-// How far a condition is followed to what it is computed from.
+// The depth to which a condition narrows the values that it is computed from.
 constexpr uint32_t kMostRangeDepth = 4;
-// Constants of comparisons that widening stops at.
+// The most constants of comparisons at which widening stops.
 constexpr size_t kMostBounds = 200;
-// Walks after which it stops at the ends of types and at zero only: a function with many constants
-// would take as many walks.
+// After this many walks it stops only at zero and the ends of types: otherwise a function with many
+// constants would take as many walks.
 constexpr uint32_t kFineWalks = 5;
 constexpr int64_t kEndsS[] = {INT64_MIN, INT32_MIN,     -1,       0, INT32_MAX - 1,
                               INT32_MAX, INT64_MAX - 1, INT64_MAX};
@@ -26,7 +26,7 @@ Type source_type(const Function& f, const Inst& i) {
   return i.args.size == 0 ? Type::kNone : f.type_of(f.args(i)[0]);
 }
 
-// What a load can bring.
+// The values that a load can return.
 Interval loaded(const Inst& i) {
   switch (i.op) {
     case Opcode::kLoad8S: return signed_interval(i.type, INT8_MIN, INT8_MAX);
@@ -63,7 +63,7 @@ Ranges::Ranges(const Function& f)
   settle_fixed();
 }
 
-// What never changes is found once: constants, loads, calls. Walks look at the rest.
+// Finds values that never change once: constants, loads, calls. Walks look at the rest.
 void Ranges::settle_fixed() {
   for (Block b : order_) {
     const auto first = static_cast<uint32_t>(steps_.size());
@@ -122,7 +122,7 @@ void Ranges::start() {
   scopes_.clear();
 }
 
-// Constants that conditions compare with, and what is next to them.
+// Collects the constants that conditions compare with, and their neighbours.
 void Ranges::collect_bounds() {
   bounds_s_.assign(std::begin(kEndsS), std::end(kEndsS));
   bounds_u_.assign(std::begin(kEndsU), std::end(kEndsU));
@@ -165,7 +165,7 @@ void Ranges::restore(size_t saved) {
   }
 }
 
-// Puts back what was known above the block only.
+// Restores the intervals known above the block.
 void Ranges::leave_scopes(Block b) {
   while (!scopes_.empty() && !control_.dominates(scopes_.back().block, b)) {
     restore(scopes_.back().saved);
@@ -242,7 +242,7 @@ void Ranges::take_edges(const Inst& t) {
   }
 }
 
-// Joins what an edge passes with what the block's parameters may be.
+// Joins the values passed along an edge with the intervals of the target's parameters.
 void Ranges::take(const Inst& t, uint32_t edge) {
   const Edge& e = f_.edges_of(t)[edge];
   size_t saved = saved_.size();
@@ -267,7 +267,7 @@ void Ranges::take(const Inst& t, uint32_t edge) {
   restore(saved);
 }
 
-// Steps on to the next bound where an end has moved.
+// Widens to the next bound if an end has moved.
 Interval Ranges::grown(Type t, const Interval& was, const Interval& to) const {
   Interval i = to;
   bool fine = walks_ < kFineWalks;
@@ -297,7 +297,7 @@ std::optional<bool> Ranges::holds(Value condition) const {
   return decide(i->op, at(f_.args(*i)[0]), at(f_.args(*i)[1]), i->type);
 }
 
-// Notes that a condition holds, or does not, until the scope is left.
+// Records that a condition holds, or does not, until the scope is left.
 void Ranges::assume(Value condition, bool holds, uint32_t depth) {
   narrow(condition,
          where(Opcode::kNe, holds, Type::kI32, at(condition), interval_of(Type::kI32, 0)),
@@ -325,7 +325,7 @@ void Ranges::assume_comparison(Opcode op, Type t, Value a, Value b, bool holds, 
   narrow(b, where(mirrored(op), holds, t, y, x), depth);
 }
 
-// What cannot be is left as it was: then nobody comes here.
+// An empty interval is ignored: then control never comes here.
 void Ranges::narrow(Value v, const std::optional<Interval>& to, uint32_t depth) {
   if (!to || *to == at(v)) return;
   saved_.push_back({v, at(v)});
@@ -333,7 +333,7 @@ void Ranges::narrow(Value v, const std::optional<Interval>& to, uint32_t depth) 
   if (depth < kMostRangeDepth) narrow_source(v, depth + 1);
 }
 
-// What a narrower result says of what it is computed from.
+// Narrows the operands of a value from its narrower result.
 void Ranges::narrow_source(Value v, uint32_t depth) {
   const Inst* i = def(v);
   if (i == nullptr || i->args.size == 0) return;
@@ -366,7 +366,7 @@ void Ranges::narrow_source(Value v, uint32_t depth) {
       break;
     }
     case Opcode::kWrap: {
-      // Nothing was lost where the operand is known to fit.
+      // Nothing was lost if the operand is known to fit.
       Interval from = f_.type_of(x) == Type::kI64 ? at(x) : full_interval(Type::kI64);
       bool is_signed = from.min_s >= INT32_MIN && from.max_s <= INT32_MAX;
       if (is_signed)

@@ -1,18 +1,17 @@
-// Ranges: which intervals the integer values of a function lie in, found round loops and after the
-// conditions that lead to a place.
+// Ranges: intervals of the integer values of a function, through loops and after the conditions
+// that lead to a place.
 //
 //   i = 0; while (i < n) { a[i]; i = i + 1 }      at a[i]: i in [0, 2^31 - 2], if n is not known
 //
-// Blocks are walked along the tree of dominators, so that what a way in, a guard or a trap_if says
-// holds for as long as the walk is below it. A parameter starts with nothing and is joined with
-// what every edge that may be taken passes to it; one that keeps growing steps on to the next bound
-// that some comparison of the function names, and after a few walks to the end of its type or to
-// zero. Walks are repeated until one changes nothing: then
-// all intervals are right, whatever the order they were found in. After kMostWalks of them
-// parameters are taken for anything.
+// Blocks are walked along the dominator tree, so the fact that an edge, a guard or a trap_if
+// implies holds while the walk is below it. A parameter starts empty and is joined with the values
+// passed on every edge that may be taken. If it keeps growing, it is widened to the next bound that
+// some comparison of the function names, and after a few walks to zero or the end of its type.
+// Walks are repeated until one changes nothing: then all intervals are right, in whatever order
+// they were found. If kMostWalks walks do not suffice, parameters get the full interval.
 //
 //   Thread: none of its own. Cost: near linear for each walk; three or four with loops.
-// After: Cousot and Cousot, "Abstract Interpretation", 1977 (widening to thresholds); Harrison,
+// Source: Cousot and Cousot, "Abstract Interpretation", 1977 (widening to thresholds); Harrison,
 // "Compiler Analysis of the Value Ranges for Variables", 1977.
 #pragma once
 
@@ -31,7 +30,8 @@ class Ranges {
   explicit Ranges(const Function& f);
 
   // Finds the intervals, then walks once more and calls `visit(Block, InstId)` for each instruction
-  // of each block that may run, in order, while at() tells what is known before it.
+  // of each block that may run, in order; at() then returns the facts known before that
+  // instruction.
   template <typename Visit>
   void run(Visit visit) {
     solve();
@@ -48,9 +48,9 @@ class Ranges {
     }
   }
 
-  // What is known of a value, where the walk stands.
+  // The known interval of a value, at the walk's current position.
   const Interval& at(Value v) const { return now_[v.index()]; }
-  // Whether a condition is known to hold, or not to, where the walk stands.
+  // Returns whether a condition holds, if that is known at the walk's current position.
   std::optional<bool> holds(Value condition) const;
 
   static constexpr uint32_t kMostWalks = 12;
@@ -94,16 +94,16 @@ class Ranges {
 
   const Function& f_;
   ControlFlow control_;
-  std::vector<Block> order_;   // dominators first, each with all it dominates
-  std::vector<InstId> steps_;  // what a walk has to look at, of each block in turn
-  std::vector<std::pair<uint32_t, uint32_t>> steps_at_;  // by Block::index(): first, how many
-  std::vector<Interval> now_;                            // by Value::index(): where the walk stands
+  std::vector<Block> order_;   // dominators first, each followed by all it dominates
+  std::vector<InstId> steps_;  // instructions that a walk must visit, block by block
+  std::vector<std::pair<uint32_t, uint32_t>> steps_at_;  // by Block::index(): first, number
+  std::vector<Interval> now_;      // by Value::index(): at the walk's position
   std::vector<Interval> params_;   // by Value::index(): joined so far, of block parameters
-  std::vector<bool> known_;        // by Value::index(): whether the parameter has got anything
+  std::vector<bool> known_;        // by Value::index(): whether the parameter has a value yet
   std::vector<bool> reached_;      // by Block::index()
-  std::vector<Saved> saved_;       // what conditions have narrowed, to be put back
+  std::vector<Saved> saved_;       // intervals narrowed by conditions, to be restored
   std::vector<Scope> scopes_;      // the blocks that the walk is in
-  std::vector<int64_t> bounds_s_;  // where widening stops, in order
+  std::vector<int64_t> bounds_s_;  // bounds where widening stops, in order
   std::vector<uint64_t> bounds_u_;
   uint32_t walks_ = 0;
   bool changed_ = false;

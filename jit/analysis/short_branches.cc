@@ -25,7 +25,7 @@ bool is_short(const Function& f, Block way, Block from, std::span<const uint32_t
   return true;
 }
 
-// What the two ways pass on: few integers.
+// Returns whether the two paths pass on only a few different integers.
 bool selects_little(const Function& f, const Edge& yes, const Edge& no) {
   auto x = f.list(yes.args), y = f.list(no.args);
   uint32_t selects = 0;

@@ -1,9 +1,9 @@
-// slot_laws: what code that is entered from an interpreter's frame takes for granted of the frame.
+// slot_laws: assumptions about an interpreter's frame by the code that is entered from it.
 //
-// Such code loads what lives at a loop's header from the slots of the header's frame state, except
-// three kinds of slots: one that was described as a constant or as an argument is not looked at, and
-// of several with the same value the first one is. An interpreter that has come by ways that are not
-// described may have something else there.
+// Such code loads the values that are live at a loop's header from the slots of the header's frame
+// state. It does not load three kinds of slots: slots described as a constant or as an argument,
+// and, of several slots with the same value, all but the first. An interpreter that came by a path
+// that was not described may hold something else there.
 //
 //   Pure, any thread. broken_law allocates nothing.
 #pragma once
@@ -16,26 +16,27 @@
 
 namespace uptier::jit {
 
-// The bits of one slot are those of a constant, of an argument, or of a slot before it.
+// The bits of one slot equal a constant, an argument, or an earlier slot.
 struct SlotLaw {
   enum class Kind : uint8_t { kConstant, kArgument, kSlot };
   Kind kind = Kind::kConstant;
-  Type type = Type::kNone;  // of the slot's value: what is above its width says nothing
+  Type type = Type::kNone;  // of the slot's value: bits above its width are not compared
   uint32_t slot = 0;
   uint64_t is = 0;  // the constant's bits, or the number of the argument or slot
 
   friend bool operator==(const SlotLaw&, const SlotLaw&) = default;
 };
 
-// Returns the laws of a loop of `f` as it was built, by rising slot; none where it has no such loop.
+// Returns the laws of a loop of `f` as it was built, by rising slot; none if it has no such loop.
 std::vector<SlotLaw> slot_laws(const Function& f, LoopId loop);
 
-// Returns the first law that a frame breaks, or null. `args`: as many as `f` has parameters; `frame`:
-// as many words as the header's frame state has slots. One compare a law.
+// Returns the first law that a frame breaks, or null. `args`: as many as `f` has parameters;
+// `frame`: as many words as the header's frame state has slots. One comparison per law.
 const SlotLaw* broken_law(std::span<const SlotLaw> laws, std::span<const uint64_t> args,
                           const uint64_t* frame) noexcept;
 
-// Returns what the slot is by the law: "the constant 0x2a", "argument 1", "the value of slot 0".
+// Returns the value that the law requires, as text: "the constant 0x2a", "argument 1", "the value
+// of slot 0".
 std::string law_text(const SlotLaw& law);
 
 }  // namespace uptier::jit

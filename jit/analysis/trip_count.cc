@@ -45,14 +45,14 @@ class TripCounter {
     return constant ? std::optional(f_.inst(i).imm) : std::nullopt;
   }
 
-  // Returns whether anything is known of the first round.
+  // Returns whether anything is known of the first iteration.
   bool enter() {
     auto params = f_.params(header_);
     for (size_t n = 0; n < params.size(); ++n) know(params[n], in_, n);
     return !known_.empty();
   }
 
-  // The blocks that every round passes, in order.
+  // Finds the blocks that every iteration passes, in order.
   void find_chain() {
     for (Block b = latch_; b != header_; b = control_.idom(b)) chain_.push_back(b);
     chain_.push_back(header_);
@@ -76,7 +76,7 @@ class TripCounter {
     for (size_t n = 0; n < params.size(); ++n) know(params[n], in, n);
   }
 
-  // Parameter `n` of a block is known when all edges to it pass the same.
+  // A block's parameter `n` is known if all edges to the block pass the same constant.
   void know(Value param, const std::vector<uint32_t>& edges, size_t n) {
     uint64_t bits = 0;
     for (uint32_t e : edges) {
@@ -107,7 +107,7 @@ class TripCounter {
     return f_.edges_of(t)[way].to;
   }
 
-  // Returns whether anything new is known of the next round.
+  // Returns whether anything new is known of the next iteration.
   bool go_round() {
     std::unordered_map<uint32_t, uint64_t> next;
     auto params = f_.params(header_);
@@ -127,10 +127,10 @@ class TripCounter {
   const LoopNest& loops_;
   uint32_t loop_;
   Block header_, latch_;
-  uint32_t back_ = 0;         // the edge that goes round
+  uint32_t back_ = 0;         // the back edge
   std::vector<uint32_t> in_;  // edges from outside
   std::vector<Block> chain_;
-  std::unordered_map<uint32_t, uint64_t> known_;  // by Value::index(): in this round
+  std::unordered_map<uint32_t, uint64_t> known_;  // by Value::index(): in this iteration
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
-// trip_count: how often a loop goes round, when constants say so.
+// trip_count: the number of iterations of a loop, if constants determine it.
 //
-// The loop is run on paper: what is known of its header's parameters at the entrance, and of all
-// that is computed from it in blocks that every round passes, until one of them is known to leave.
-// Other ways out may leave earlier.
+// The loop is evaluated symbolically: starting with the known parameters of its header at entry,
+// all values computed from them in blocks that every iteration passes, until one of these blocks is
+// known to leave. Other exits may leave earlier.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace uptier::jit {
 
-// Returns in which round the loop is left at the latest; none when that is unknown, or more than
-// `most`. Cost: the size of the loop, for each round.
+// Returns the iteration in which the loop is left at the latest; none if unknown, or more than
+// `most`. Cost: the size of the loop, for each iteration.
 std::optional<uint32_t> count_trips(const Function& f, const ControlFlow& c, const LoopNest& n,
                                     uint32_t loop, uint32_t most);
 

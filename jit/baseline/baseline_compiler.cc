@@ -83,8 +83,8 @@ void BaselineCompiler::describe_values(const Liveness& live) {
   }
 }
 
-// Returns whether the code of this compiler reads an instruction's operands. It does not for frame states, nor
-// for probes that the plan leaves out.
+// Returns whether the code of this compiler reads an instruction's operands. It does not for frame
+// states, nor for probes that the plan leaves out.
 bool BaselineCompiler::reads_operands(const Inst& i) const {
   if (i.op == Opcode::kFrameState || i.op == Opcode::kLoopHeader) return false;
   if (i.op != Opcode::kProbe) return true;
@@ -146,7 +146,7 @@ void BaselineCompiler::block(size_t position) {
 void BaselineCompiler::instruction(const Inst& i, const Inst* next) {
   if (skip_dead(i)) return;
   if (can_wait(i, next)) {
-    bool negates = waiting_ != nullptr;  // eqz of a comparison that waits already
+    bool negates = waiting_ != nullptr;  // eqz of a comparison that is already waiting
     if (negates) {
       a_.values().use(waiting_result_);
     } else {
@@ -160,17 +160,18 @@ void BaselineCompiler::instruction(const Inst& i, const Inst* next) {
   a_.values().end_instruction();
 }
 
-// Leaves out an instruction without effect and without use. Its operands count as used all the same.
+// Skips an instruction without effect and without use. Its operands count as used all the same.
 bool BaselineCompiler::skip_dead(const Inst& i) {
   constexpr uint8_t kMatters = kCanTrap | kWrites | kEndsBlock | kPinned;
-  if (waiting_ != nullptr) return false;  // i has to take it
+  if (waiting_ != nullptr) return false;  // i must consume the waiting comparison
   if (!i.result.valid() || (info(i.op).effects & kMatters) != 0) return false;
   if (!a_.values().is_dead(i.result) && i.op != Opcode::kConst) return false;
   for (Value v : f_.args(i)) a_.values().use(v);
   return true;
 }
 
-// Returns whether this copy leaves out a probe. Such a probe may stand between a comparison and its branch.
+// Returns whether this copy leaves out a probe. Such a probe may be between a comparison and its
+// branch.
 bool BaselineCompiler::counts_nothing(const Inst& i) const {
   return counts_turns(i) && planned_site(f_, probes_, i) == nullptr;
 }
@@ -187,7 +188,7 @@ bool sets_flags(Opcode op) {
 bool BaselineCompiler::can_wait(const Inst& i, const Inst* next) const {
   if (next == nullptr || !sets_flags(i.op)) return false;
   if (a_.values().uses(i.result) != 1 || a_.values().crosses(i.result)) return false;
-  // What waits already was promised to this instruction.
+  // A comparison that is already waiting was promised to this instruction.
   if (waiting_ != nullptr && i.op != Opcode::kEqz) return false;
   bool reads_condition = next->op == Opcode::kBranch || next->op == Opcode::kTrapIf ||
                          next->op == Opcode::kGuard || next->op == Opcode::kSelect ||
@@ -195,15 +196,15 @@ bool BaselineCompiler::can_wait(const Inst& i, const Inst* next) const {
   return reads_condition && f_.args(*next)[0] == i.result;
 }
 
-// Marks the place that has been reached as a deopt target. Nobody leaves for the entry.
+// Marks the current place as a deopt target. No guard exits to the entry.
 void BaselineCompiler::mark_entry(uint32_t point) {
   if (request_.enterable && point != 0) a_.mark_entry(point, held(current_));
 }
 
 // ---- Conditions -------------------------------------------------------------------------------
 
-// Emits what sets the flags for a condition (a waiting comparison or a test of v), uses its operands,
-// and returns what to test.
+// Emits the instructions that set the flags for a condition (a waiting comparison or a test of v),
+// uses its operands, and returns the condition to test.
 BaselineCompiler::Condition BaselineCompiler::condition(Value v) {
   if (waiting_ == nullptr) return a_.compare_zero(Opcode::kNe, v);
   assert(v == waiting_result_);
@@ -229,7 +230,7 @@ BaselineCompiler::Condition BaselineCompiler::compare(const Inst& i) {
 
 void BaselineCompiler::set_from_compare(const Inst& i) {
   if (waiting_ == nullptr) return a_.set(compare(i), i.result);
-  Condition c = condition(f_.args(i)[0]);  // i is an eqz of what waits
+  Condition c = condition(f_.args(i)[0]);  // i is an eqz of the waiting comparison
   a_.set(negate(c), i.result);
 }
 
@@ -263,7 +264,7 @@ bool BaselineCompiler::is_frame_memory(Value v) const {
   return id.valid() && f_.inst(id).op == Opcode::kFrameMemory;
 }
 
-// Returns what a load or store accesses, whose address begins with operand `first`.
+// Returns the access of a load or store whose address begins with operand `first`.
 TargetAssembler::Access BaselineCompiler::access(const Inst& i, size_t first) const {
   auto args = f_.args(i);
   bool alone = args.size() == first + 1;
@@ -321,12 +322,12 @@ void BaselineCompiler::loop_header(const Inst& i) {
     check_of_[current_.index()] = a_.loop_check(i.aux, held(current_)) + 1;
   }
   a_.mark_loop(i.aux);
-  // After the check, so that a frame that comes from optimized code gets on before it is asked again.
+  // After the check, so that a frame from optimized code makes progress before it is checked again.
   mark_entry(position_);
   loops_.count_iteration(LoopId(i.aux));
 }
 
-// A frame_state that guards leave to is a deopt target.
+// A frame_state that guards exit to is a deopt target.
 void BaselineCompiler::frame_state(const Inst& i) {
   bool is_target = next_state_ < states_.size() && &f_.inst(states_[next_state_].state) == &i;
   if (is_target) mark_entry(states_[next_state_++].point);
@@ -334,7 +335,7 @@ void BaselineCompiler::frame_state(const Inst& i) {
 
 // ---- Ends of blocks ---------------------------------------------------------------------------
 
-// Everything is in a register or a slot when the probes come; they keep both.
+// Everything is in a register or a slot before the probes; they keep both.
 void BaselineCompiler::emit_edge(const Edge& e) {
   loops_.cross(current_, e.to);
   a_.count(flow_.along(e));
@@ -353,7 +354,8 @@ void BaselineCompiler::jump_to(Block b) {
   if (check == 0 || !a_.jump_past_check(check - 1)) a_.jump(label(b));
 }
 
-// Sets `target` to where a jump along `e` goes: the block itself, or a stub with the edge's code.
+// Sets `target` to the target of a jump along `e`: the block itself, or a stub with the edge's
+// code.
 void BaselineCompiler::edge_or_stub(const Edge& e, std::vector<EdgeStub>& stubs, Label& target) {
   if (!has_code(e)) {
     target = label(e.to);
@@ -373,8 +375,8 @@ void BaselineCompiler::branch(const Inst& i) {
   Condition c = condition(f_.args(i)[0]);
   const Edge* far = &f_.edges_of(i)[0];
   const Edge* near = &f_.edges_of(i)[1];
-  // The jump goes along `far`. The code of `near` is skipped by the jump; when both edges have
-  // some, `far` has a stub after them, which may fall into the next block.
+  // The jump goes along `far`. The jump skips the code of `near`. If both edges have code, `far`
+  // has a stub after them, which may fall through into the next block.
   bool far_code = has_code(*far), near_code = has_code(*near);
   bool swap = far_code != near_code ? far_code : is_next(far_code ? near->to : far->to);
   if (swap) {
@@ -395,7 +397,8 @@ void BaselineCompiler::branch(const Inst& i) {
 }
 
 void BaselineCompiler::switch_on(const Inst& i) {
-  constexpr size_t kChain = 4;  // cases up to which comparing is at least as short as the table
+  constexpr size_t kChain = 4;  // the largest number of cases for which comparing is at least as
+                                // short as the table
   a_.values().flush();
   auto edges = f_.edges_of(i);
   std::vector<EdgeStub> stubs;
@@ -431,7 +434,7 @@ void BaselineCompiler::dispatch(const Inst& i) {
   auto checked = [&](Binary op) { a_.checked(op, i.type, i.result, args[0], args[1], i.loc); };
   switch (i.op) {
     case Opcode::kConst: return;
-    // Nothing is known here, and what comes from here into other code holds nothing else.
+    // Nothing is known here, and a value that goes from here to other code must be 0.
     case Opcode::kKnownCount: return a_.zero(i.result);
     case Opcode::kAdd: return binary(Binary::kAdd);
     case Opcode::kSub: return binary(Binary::kSub);

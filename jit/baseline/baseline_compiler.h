@@ -1,13 +1,12 @@
-// BaselineCompiler: what baseline code does: one pass over a Function, in order, that tells a
-// TargetAssembler what to emit.
+// BaselineCompiler: the driver of baseline compilation: one pass over a Function, in order, that
+// tells a TargetAssembler what to emit.
 //
-// This class knows the IR and no machine. The assembler knows the machine and no IR. So another
-// description of a body than a Function only needs another class in the place of this one.
+// This class knows the IR but no machine. The assembler knows the machine but no IR. So compiling
+// from another representation than a Function only needs another class in place of this one.
 //
-// The instrumented copy differs from the plain one by what it emits for probes and loop checks, and by
-// nothing else.
+// The instrumented copy differs from the plain one only in the code for probes and loop checks.
 //
-// A comparison whose only use is the instruction after it is not emitted where it stands: it waits, and
+// A comparison whose only use is the next instruction is not emitted at its place: it waits, and
 // the branch, trap_if, guard or select emits it and reads the flags.
 #pragma once
 
@@ -30,7 +29,7 @@ class BaselineCompiler {
  public:
   struct Input {
     const CompileInput& compile;
-    const Function& function;  // with deopts attached when guards leave for the host
+    const Function& function;  // with deopts attached if guards exit to the host
     const BaselineRequest& request;
     const FrameLayout& frame;
     const Liveness& live;
@@ -84,12 +83,13 @@ class BaselineCompiler {
   void switch_on(const Inst& i);
   void return_value(const Inst& i);
   void go_to(const Edge& e);
-  // Goes to a block whose label is bound or will be; back to a loop's header, past its check.
+  // Goes to a block whose label is or will be bound; a jump back to a loop's header skips its
+  // check.
   void jump_to(Block b);
   void edge_or_stub(const Edge& e, std::vector<EdgeStub>& stubs, Label& target);
   void emit_edge(const Edge& e);
   bool is_next(Block b) const { return b == next_; }
-  // Made when it is first asked for: a block that only the one before it leads to needs none.
+  // Created on first use: a block reached only by falling through needs none.
   Label label(Block b) {
     Label& l = labels_[b.index()];
     if (!l.isValid()) l = a_.new_label();
@@ -121,9 +121,9 @@ class BaselineCompiler {
   Block next_;                      // the block that is laid out after it
   uint32_t position_ = 0;           // of current_ in the layout
   const Inst* waiting_ = nullptr;   // the comparison that was not emitted yet
-  bool waiting_negated_ = false;    // eqz of it was asked for
+  bool waiting_negated_ = false;    // eqz of it is wanted
   Value waiting_result_;
-  std::vector<StatePoint> states_;  // when the body can be entered
+  std::vector<StatePoint> states_;  // filled if the body can be entered
   size_t next_state_ = 0;
 };
 

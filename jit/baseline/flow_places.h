@@ -1,13 +1,13 @@
 // FlowPlaces: where an instrumented copy counts control flow.
 //
 //   block mode   at the block's probe
-//   edge mode    each chord of the plan, where it runs once for the edge and no other:
+//   edge mode    each chord of the plan, at a place that runs once for that edge and for no other:
 //                  entry       in the prologue, after the stack check
 //                  return      before the frame is left
-//                  a -> b      at b's probe, if b has no other way in and no loop header;
-//                              else along the edge: at the end of a, or in a stub on the way
+//                  a -> b      at b's probe, if b has no other predecessor and no loop header;
+//                              otherwise along the edge: at the end of a, or in a stub on the way
 //
-// Places are offsets in the slab; ProbePlan::kNone where nothing is counted.
+// Places are offsets in the slab, or ProbePlan::kNone if nothing is counted.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class FlowPlaces {
  public:
   // Counts nothing.
   explicit FlowPlaces(const Function& f) : f_(f) {}
-  // `plan`: null is one 64-bit counter a block. `predecessors`: edges into a block, by Block::index().
-  // All must outlive this.
+  // `plan`: null means one 64-bit counter for each block. `predecessors`: edges into a block, by
+  // Block::index(). All must outlive this.
   FlowPlaces(const Function& f, const ProbePlan* plan, std::span<const uint32_t> predecessors);
 
   bool counts_edges() const { return counts_edges_; }

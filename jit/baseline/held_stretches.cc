@@ -11,9 +11,9 @@ namespace {
 
 constexpr double kRounds = 8;                  // of a loop, each time that it is entered
 constexpr double kLeaves = 1 / (kRounds - 1);  // weight of an edge out of a loop; others weigh 1
-constexpr double kRoundsACall = 3;             // at least, in a stretch
+constexpr double kRoundsACall = 3;             // in a stretch, at least
 
-// The layout: where each loop in it ends, and which blocks call.
+// The layout: the end of each loop in it, and the blocks that call.
 struct Layout {
   explicit Layout(const Function& function)
       : f(function), size(f.layout.size()), position(f.blocks.size()), last(size), calls(size + 1) {
@@ -36,11 +36,12 @@ struct Layout {
   const Function& f;
   uint32_t size;
   std::vector<uint32_t> position;  // by Block::index()
-  std::vector<uint32_t> last;      // by position: of the last block that goes there
-  std::vector<uint32_t> calls;     // by position: call sites ahead of it
+  std::vector<uint32_t> last;      // by position: of the last block that jumps back there
+  std::vector<uint32_t> calls;     // by position: call sites before it
 };
 
-// How often a stretch calls, and goes round, each time that the body runs: by its shape alone.
+// How often a stretch calls and iterates each time that the body runs, estimated from its shape
+// alone.
 class LoopShape {
  public:
   explicit LoopShape(const Layout& l)
@@ -59,7 +60,7 @@ class LoopShape {
     }
   }
 
-  // False as well where loops are nested so deeply that the sums are no numbers.
+  // Also false if loops are nested so deeply that the sums are not finite.
   bool calls_rarely(uint32_t first, uint32_t end) const {
     double calls = calls_[end + 1] - calls_[first];
     return calls * kRoundsACall <= rounds_[end + 1] - rounds_[first];
@@ -71,7 +72,8 @@ class LoopShape {
     return !ends_.empty() && to > ends_.back() ? kLeaves : 1;
   }
 
-  // Edges share what their block has by weight; edges back are what kRounds stands for.
+  // Distributes the executions of a block among its edges by weight; back edges are covered by
+  // kRounds.
   void share(uint32_t p) {
     auto edges = l_.f.successors(l_.f.layout[p]);
     double all = 0;
@@ -85,7 +87,7 @@ class LoopShape {
 
   const Layout& l_;
   std::vector<double> runs_;            // by position: executions of the block
-  std::vector<double> calls_, rounds_;  // by position: those ahead of it
+  std::vector<double> calls_, rounds_;  // by position: sums over the positions before it
   std::vector<uint32_t> ends_;          // of the loops around a block, innermost last
 };
 
@@ -94,7 +96,7 @@ class LoopShape {
 std::vector<bool> find_held(const Function& f) {
   if (f.loop_count == 0) return {};
   Layout l(f);
-  std::optional<LoopShape> shape;  // made for loops with calls
+  std::optional<LoopShape> shape;  // computed only for loops with calls
   std::vector<bool> held(f.blocks.size());
   bool any = false;
   for (uint32_t p = 0; p < l.size; ++p) {

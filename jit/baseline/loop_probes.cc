@@ -11,14 +11,14 @@ LoopProbes::LoopProbes(const Function& f, const ProbePlan* plan, TargetAssembler
   if (plan != nullptr && !plan->loops.empty()) forest_ = find_loop_forest(f);
 }
 
-// Returns the offset of a loop's words, kNone when it is not observed.
+// Returns the offset of a loop's words, or kNone if the loop is not observed.
 uint32_t LoopProbes::words_of(LoopId l) const {
   if (plan_ == nullptr || l.index() >= plan_->loops.size()) return ProbePlan::kNone;
   return plan_->loops[l.index()];
 }
 
-// A loop that is only counted has the code of one that is timed, so that those around it take as
-// long in either case; it is never drawn.
+// A loop that is only counted has the same code as a timed one, so that the loops around it take
+// the same time in either case; it is never drawn for timing.
 uint32_t LoopProbes::extra_of(LoopId l) const {
   if (plan_->records == 0) return 0;
   uint32_t records = plan_->times[l.index()] ? plan_->records : 0;

@@ -1,4 +1,4 @@
-// LoopProbes: what an instrumented copy observes of loops, and where: on the edges that enter and leave
+// LoopProbes: the observations of loops by an instrumented copy: on the edges that enter and leave
 // a loop, at its header, and where the function is entered and returns.
 #pragma once
 
@@ -18,14 +18,15 @@ class LoopProbes {
   LoopProbes(const Function& f, const ProbePlan* plan, TargetAssembler& a);
 
   bool any() const { return forest_.has_value(); }
-  // Returns whether an edge enters or leaves a loop that is observed.
+  // Returns whether an edge enters or leaves an observed loop.
   bool crosses(Block from, Block to) const;
   void cross(Block from, Block to);
   void enter_function() { enter(function_loop()); }
-  // A return of block `b`, inside of whatever loops it stands.
+  // A return of block `b`, which leaves all loops around it.
   void leave_all(Block b);
   void count_iteration(LoopId l) { a_.count_iteration(words_of(l)); }
-  // Where the code of each loop lies: call these at the start and at the end of each block's code.
+  // Records where the code of each loop lies: call these at the start and the end of each block's
+  // code.
   void begin_ranges(Block b);
   void extend_ranges(Block b);
 
@@ -39,7 +40,7 @@ class LoopProbes {
   const Function& f_;
   const ProbePlan* plan_;
   TargetAssembler& a_;
-  std::optional<LoopForest> forest_;  // when loops are observed
+  std::optional<LoopForest> forest_;  // set if loops are observed
 };
 
 }  // namespace uptier::jit::baseline

@@ -1,7 +1,7 @@
-// TargetAssembler: how baseline code is made on the machine that this is compiled for.
+// TargetAssembler: the assembler for the machine that the library is compiled for.
 //
-// It is a class and no interface with virtual functions, so that what a target does in one instruction
-// costs no call. What a target has to provide is listed in jit/README.md, A second target.
+// It is a class, not an interface with virtual functions, so that an operation of one instruction
+// costs no call. jit/README.md, "A second target", lists what a target must provide.
 #pragma once
 
 #if defined(__x86_64__)

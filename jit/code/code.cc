@@ -61,7 +61,8 @@ FrameState Code::frame_at(const void* pc) const noexcept {
 
 namespace {
 
-// Returns the row of what returns to an address. The call may be the last of the code.
+// Returns the row of the call that returns to `pc`. The call may be the last instruction of the
+// code.
 template <typename Row>
 const Row* row_of_return(const Code& code, const std::vector<Row>& rows, const void* pc) {
   uint32_t offset = code.offset_of(static_cast<const uint8_t*>(pc) - 1);

@@ -1,7 +1,7 @@
 // Code: one compiled body in the code space, with the tables that explain its addresses.
 //
 // The tables are sorted by offset. A trap row claims exactly one instruction: a fault at any other
-// address is not ours. The Code owns its pages; they are freed with it.
+// address is not ours. The Code owns its pages and frees them when it is destroyed.
 #pragma once
 
 #include <cstdint>
@@ -25,45 +25,46 @@ struct TrapRow {
   uint32_t offset = 0;  // of the instruction that faults (memory access, division, ud2)
   TrapCode code = TrapCode::kNone;
   uint32_t loc = 0;
-  uint32_t body = 0;  // whose location: 0 the method's own, k entry k - 1 of CodeTables::inlined
+  uint32_t body = 0;  // of the location: 0 the method's own, k CodeTables::inlined[k - 1]
 
   friend bool operator==(const TrapRow&, const TrapRow&) = default;
 };
 
-// A call of the program's, of any kind: whose it is that returns to `offset`. 12 bytes each.
+// A call that the program makes, of any kind: the source location for return address `offset`. 12
+// bytes each.
 struct CallRow {
   uint32_t offset = 0;
   uint32_t loc = 0;
-  uint32_t body = 0;  // whose location, as a TrapRow's
+  uint32_t body = 0;  // of the location, as in TrapRow
 
   friend bool operator==(const CallRow&, const CallRow&) = default;
 };
 
-// From `offset` on, up to the next row, the code belongs to `site` of `body`. A site may have
-// several rows: where a pass has copied its block, each copy keeps it, all copies count into one
-// word, and so the sum is right. A site without a row was optimized away: how often it ran is not
-// known, which is not the same as never.
+// From `offset` up to the next row, the code belongs to `site` of `body`. A site may have several
+// rows: if a pass copied its block, each copy keeps the site, and all copies count into one word,
+// so the sum is right. A site without a row was optimized away: nobody knows how often it ran,
+// which is not the same as never.
 struct ProbeRow {
   uint32_t offset = 0;
   SiteId site = 0;
-  // Whose sites these are: 0 the method's own, k those of entry k - 1 of CodeTables::inlined.
+  // The body of the site: 0 the method's own, k CodeTables::inlined[k - 1].
   uint32_t body = 0;
 
   friend bool operator==(const ProbeRow&, const ProbeRow&) = default;
 };
 
-// A body that was inlined. Following `parent` gives the path of calls from the root.
+// An inlined body. Following `parent` gives the path of calls from the root.
 struct InlineRow {
-  uint32_t parent = 0;  // the body that calls it: 0 the method's own, else 1 + its row
+  uint32_t parent = 0;  // the body with the call: 0 the method's own, else 1 + its row
   SiteId site = 0;      // of the call, in the parent
   MethodId method;
-  uint32_t loc = 0;  // of the call, the parent's
+  uint32_t loc = 0;  // of the call, in the parent
 
   friend bool operator==(const InlineRow&, const InlineRow&) = default;
 };
 
-// What an instrumented copy of optimized code counts of a body that was inlined: a word of the slab
-// after those of the method's own blocks. A site that has none is unknown.
+// An execution count of a block of an inlined body, in an instrumented copy of optimized code: a
+// word of the slab after the words of the method's own blocks. A site without an entry is unknown.
 struct InlinedCount {
   uint32_t offset = 0;  // in bytes
   SiteId site = 0;      // of a block
@@ -72,29 +73,29 @@ struct InlinedCount {
   friend bool operator==(const InlinedCount&, const InlinedCount&) = default;
 };
 
-// The same of what else it observes there, in words of its own after those: the targets of an
-// indirect call, or what a probe sees.
+// Another observation of an inlined body, in words of its own after those counts: the targets of an
+// indirect call, or the values of a probe.
 struct InlinedProbe {
   uint32_t offset = 0;  // of its first word, in bytes
   SiteId site = 0;
   uint32_t body = 0;  // as above
   ProbeKind kind = ProbeKind::kBlock;
   uint32_t top = 0;      // entries of its table
-  bool of_call = false;  // of a call_indirect; else of a probe
+  bool of_call = false;  // of a call_indirect; otherwise of a probe
 
   friend bool operator==(const InlinedProbe&, const InlinedProbe&) = default;
 };
 
-// Where a baseline copy meets the others at a loop header.
+// The place at a loop header where baseline copies transfer to one another.
 struct LoopEntry {
-  uint32_t continue_offset = 0;  // after the check: the copy goes on
+  uint32_t continue_offset = 0;  // after the check: the copy continues
   uint32_t arrive_offset = 0;    // for transfers from the other copy (rbp is the frame)
 
   friend bool operator==(const LoopEntry&, const LoopEntry&) = default;
 };
 
-// The code of a loop that is timed, or of the function's body: what lies in between the first of
-// its blocks and the end of its last one.
+// The code of a timed loop, or of the function's body: from the first of its blocks to the end of
+// its last one.
 struct LoopRange {
   uint32_t loop = 0;  // LoopId::index(); the number of loops for the function
   uint32_t begin = 0;
@@ -103,46 +104,47 @@ struct LoopRange {
   friend bool operator==(const LoopRange&, const LoopRange&) = default;
 };
 
-// A value that an exit takes along: where it is, and where it goes.
+// A value that an exit transfers: where it is, and where it goes.
 struct ExitValue {
   enum class From : uint8_t { kGp, kXmm, kFrame, kConstant };
   From from = From::kConstant;
-  bool wide = true;  // 64 bits; else the low half counts
-  int32_t to = 0;  // displacement from the rbp of its frame, or the number of a slot of the host's
+  bool wide = true;   // 64 bits; otherwise only the low half matters
+  int32_t to = 0;     // displacement from its frame's rbp, or the number of one of the host's slots
   uint64_t what = 0;  // register, displacement from rbp (as an int64_t), or bits
 
   friend bool operator==(const ExitValue&, const ExitValue&) = default;
 };
 
-// A frame that an exit leaves for.
+// A frame that an exit creates.
 struct ExitFrame {
-  uint32_t body = 0;       // whose: 0 the code's own method
-  uint32_t point = 0;      // where its baseline code goes on, see analysis/deopt_targets.h
-  uint32_t pc = 0;         // the host's
+  uint32_t body = 0;       // whose frame: 0 the code's own method, as in TrapRow
+  uint32_t point = 0;      // where its baseline code resumes, see analysis/deopt_targets.h
+  uint32_t pc = 0;         // the host's pc
   uint32_t values_at = 0;  // in CodeTables::exit_values
   uint32_t values = 0;
 
   friend bool operator==(const ExitFrame&, const ExitFrame&) = default;
 };
 
-// The map of an exit: a call of Routines::leave that returns to `offset`, or does not.
+// The map of an exit, which is a call of Routines::leave. `offset` is the call's return address.
 struct ExitRow {
   uint32_t offset = 0;
   uint32_t exit = 0;  // its number, see analysis/deopt_targets.h
   uint32_t loc = 0;
   GuardReason reason = GuardReason::kType;
   bool in_loop = false;
-  bool to_host = false;    // the values are slots of the host's interpreter
-  LoopId polls = {};       // the header whose poll it is: the frame may go on elsewhere; or none
+  bool to_host = false;  // the values are slots of the host's interpreter
+  LoopId polls = {};  // the header whose poll this is (the frame may continue elsewhere), or none
   uint32_t frames_at = 0;  // in CodeTables::exit_frames, the innermost first
   uint32_t frames = 0;
 
   friend bool operator==(const ExitRow&, const ExitRow&) = default;
 };
 
-// Four bytes of code that depend on where it lies: a distance from them to something else.
+// Four bytes of code that hold a distance, so they depend on where the code lies.
 struct PlaceField {
-  enum class To : uint32_t { kOutside, kPoll, kOtherPart };  // of the body; kPoll: its poll words
+  // To something outside of the body, to a poll word of the body, or to its other part.
+  enum class To : uint32_t { kOutside, kPoll, kOtherPart };
   uint32_t offset : 30;
   uint32_t to : 2;
 
@@ -160,9 +162,9 @@ struct CodeTables {
   TallyTable tallies;                        // plain optimized code only
   std::vector<LoopEntry> loops;              // by LoopId; empty in optimized code
   std::vector<LoopRange> loop_ranges;        // by rising loop; instrumented copies only
-  uint32_t frame_size = 0;      // bytes below rbp; OSR versions: below the baseline frame
-  uint32_t baseline_frame = 0;  // of OSR versions: bytes of that frame
-  bool counts_edges = false;    // an instrumented copy whose frames a trap must account for
+  uint32_t frame_size = 0;      // bytes below rbp; in OSR versions: below the baseline frame
+  uint32_t baseline_frame = 0;  // of OSR versions: the size of that frame in bytes
+  bool counts_edges = false;    // an instrumented copy; a trap must account for its frames
   std::vector<ExitRow> exits;   // sorted by offset
   std::vector<ExitFrame> exit_frames;
   std::vector<ExitValue> exit_values;
@@ -170,7 +172,7 @@ struct CodeTables {
   std::vector<uint8_t> saved;
   int32_t saved_at = 0;
   std::vector<FrameRow> frames;  // sorted by offset; none: see frame_row.h
-  // Baseline code made to be entered in the middle: by point, its offset.
+  // Only in baseline code that can be entered in the middle: the offset of each point.
   std::vector<uint32_t> entries;
   std::vector<PlaceField> place_fields;  // in any order; only where CodeSpace::moves()
 
@@ -179,14 +181,14 @@ struct CodeTables {
 
 class Code {
  public:
-  // `method` is for whoever finds the Code by an address. Ends the publishing of `span`: from here
-  // on CodeSpace::owner_of finds this object, so the bytes must be complete and executable.
+  // `method` is for users that find the Code by an address. Completes publishing `span`: from now on
+  // CodeSpace::owner_of finds this object, so the bytes must be complete and executable.
   Code(CodeSpan span, uint32_t entry_offset, CodeTables tables, MethodId method = MethodId::none());
   ~Code();
   Code(const Code&) = delete;
   Code& operator=(const Code&) = delete;
 
-  // Where the code is. Offsets count through the hot part and on through the cold one, which may
+  // The place of the code. Offsets count through the hot part and continue in the cold part, which may
   // lie far after it.
   const uint8_t* base() const { return span_.data(); }
   uint32_t size() const { return span_.size(); }
@@ -196,44 +198,46 @@ class Code {
   const void* at(uint32_t offset) const {
     return offset < hot_size() ? base() + offset : cold_base() + (offset - hot_size());
   }
-  // Returns the offset of an address, or UINT32_MAX when it lies outside. Async-signal-safe.
+  // Returns the offset of an address, or UINT32_MAX if it lies outside. Async-signal-safe.
   uint32_t offset_of(const void* pc) const noexcept;
   bool contains(const void* pc) const noexcept { return offset_of(pc) != UINT32_MAX; }
   uint32_t entry_offset() const { return entry_offset_; }
   const CodeTables& tables() const { return tables_; }
-  // Takes what the code counts; its tables do not say it any more.
+  // Moves the tallies out; afterwards its tables no longer have them.
   TallyTable take_tallies() { return std::exchange(tables_.tallies, {}); }
-  // Whose code this is; set before the code is installed.
+  // The method of this code; set before the code is installed.
   MethodId method() const { return method_; }
   void set_method(MethodId m) { method_ = m; }
-  // Its place among all that was made, and the words that its loops ask, by LoopId; likewise.
+  // The serial number among all codes made, and the poll words of its loops, by LoopId; also set
+  // before.
   uint64_t serial() const { return serial_; }
   void set_serial(uint64_t n) { serial_ = n; }
   std::span<PollWord> polls() const { return polls_; }
   void set_polls(std::span<PollWord> words) { polls_ = words; }
-  // The loop whose rounds an instrumented copy observes, and where it is entered; none of all other
-  // code. Likewise.
+  // The loop whose iterations an instrumented copy observes, and where that copy is entered; none
+  // for all other code. Also set before.
   LoopId observed_loop() const { return observed_loop_; }
   void set_observed_loop(LoopId loop) { observed_loop_ = loop; }
   // Returns the row of a faulting address, or null. Async-signal-safe, logarithmic.
   const TrapRow* trap_at(const void* pc) const noexcept;
-  // Returns how the frame stands at an address of this code. Async-signal-safe, logarithmic.
+  // Returns the state of the frame at an address of this code. Async-signal-safe, logarithmic.
   FrameState frame_at(const void* pc) const noexcept;
   // Returns the row of the call that returns to an address, or null. Logarithmic, lock-free.
   const CallRow* call_at(const void* pc) const noexcept;
-  // Says that its calls are not the program's: they have no rows from here on. Before it is used.
+  // Declares that its calls are not the program's: they have no rows from now on. Call before it is
+  // used.
   void hide_calls() { tables_.calls.clear(); }
   // Returns the exit whose call returns to an address, or null. Logarithmic.
   const ExitRow* exit_at(const void* pc) const noexcept;
-  // Returns the site that an address belongs to, 0 when none. Of optimized code it may be a site of
-  // an inlined body; probe_at says which. Logarithmic.
+  // Returns the site that an address belongs to, or 0. In optimized code it may be a site of an
+  // inlined body; probe_at says of which one. Logarithmic.
   SiteId site_at(const void* pc) const noexcept;
   const ProbeRow* probe_at(const void* pc) const noexcept;
-  // Returns the method that a body of this code is of: `body` 0 is its own.
+  // Returns the method of a body of this code: `body` 0 is the code's own.
   MethodId method_of(uint32_t body) const noexcept;
-  // Returns whether frames of this code must be told to the TrapWalk when a trap unwinds them.
+  // Returns whether a trap that unwinds frames of this code must report them to the TrapWalk.
   bool counts_edges() const { return tables_.counts_edges; }
-  // Takes the code out of reach of CodeSpace::owner_of, before it is destroyed. Nothing runs it.
+  // Hides the code from CodeSpace::owner_of before it is destroyed. No thread may run it.
   void withdraw() noexcept;
 
  private:
@@ -246,12 +250,12 @@ class Code {
   CodeTables tables_;
 };
 
-// Returns the sites of the method's own body that some address of the code belongs to, ascending,
-// each once. In an instrumented copy of optimized code these blocks are counted, and those that
-// CodeTables::inlined_counts says, and no others.
+// Returns the sites of the method's own body to which some address of the code belongs, ascending,
+// each once. An instrumented copy of optimized code counts these blocks and those in
+// CodeTables::inlined_counts, and no others.
 std::vector<SiteId> observed_sites(const Code& code);
-// Returns the calls that lead from the method's own body to another one of the code, the outermost
-// first; none to its own.
+// Returns the calls that lead from the method's own body to `body`, the outermost first; empty for
+// the method's own body.
 InlinePath path_of(const Code& code, uint32_t body);
 
 }  // namespace uptier::jit

@@ -15,15 +15,15 @@ namespace {
 
 constexpr uint64_t kPageBytes = 4096;
 constexpr unsigned kTries = 64;
-// Where a twin may lie: what every process may map. 2^35 places.
+// The addresses where a twin may lie: any process may map them. 2^35 places.
 #if defined(__SANITIZE_THREAD__)
 constexpr uint64_t kLowest = 0x7e8000000000, kEnd = 0x7ff000000000;  // the rest is its shadow's
 #else
 constexpr uint64_t kLowest = uint64_t{1} << 32, kEnd = uint64_t{1} << 47;
 #endif
 
-// Maps at a place that is drawn; null where that is refused. A kernel that does not know the flag
-// takes the address for a wish.
+// Maps at a random place; returns null if the kernel refuses. A kernel that does not know
+// MAP_FIXED_NOREPLACE treats the address as a hint.
 uint8_t* map_somewhere(uint64_t bytes, int flags, int fd, RandomBytes random) {
   for (unsigned n = 0; n < kTries; ++n) {
     uint64_t draw;
@@ -47,7 +47,7 @@ void close_again(uint8_t* area, uint64_t bytes) {
 uint8_t* map_anonymous(uint8_t* area, uint64_t bytes, RandomBytes random) {
   uint8_t* twin = map_somewhere(bytes, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, random);
   if (twin == nullptr) return nullptr;
-  // Of no length: the mapping stays where it is, and its memory appears here as well.
+  // The old length is 0: the mapping stays where it is, and its memory also appears here.
   int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
   bool done = ::mremap(twin, 0, bytes, flags, area) != MAP_FAILED &&
               ::madvise(twin, bytes, MADV_DONTFORK) == 0;
@@ -59,7 +59,7 @@ uint8_t* map_anonymous(uint8_t* area, uint64_t bytes, RandomBytes random) {
 
 int open_memory(uint64_t bytes) {
   int fd = ::memfd_create("uptier code", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
-  if (fd < 0) fd = ::memfd_create("uptier code", MFD_CLOEXEC);  // of before Linux 6.3
+  if (fd < 0) fd = ::memfd_create("uptier code", MFD_CLOEXEC);  // before Linux 6.3
   if (fd < 0) return -1;
   if (::ftruncate(fd, static_cast<off_t>(bytes)) == 0) return fd;
   ::close(fd);

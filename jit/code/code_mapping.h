@@ -1,17 +1,17 @@
-// CodeMapping: memory of code that is mapped twice, to run and to write.
+// CodeMapping: code memory that is mapped twice, once to execute and once to write.
 //
-//   the code area      in reach of the data; read-execute where code is, never writable
-//   the writable twin  anywhere in the address space, at a place of its own that is drawn: at no
-//                      constant distance from anything. Read-write where code is, closed elsewhere.
-//                      Only the code space's own record knows it: no context of a thread, no data
-//                      area, no code holds its address.
+//   the code area      within rel32 reach of the data; read-execute where code is, never writable
+//   the writable twin  anywhere in the address space, at a random place of its own, so at no constant
+//                      distance from anything. Read-write where code is, closed elsewhere. Only the
+//                      code space's own record knows its address: no thread's context, no data area
+//                      and no code holds it.
 //
-// Two ways, the second where the first is refused:
+// There are two ways; the second is used if the first is refused:
 //
-//   anonymous   pages of the area are closed, and made executable when code comes to lie in them
-//   of a file   where a policy refuses to make mapped pages executable (PR_SET_MDWE, a filter of
-//               system calls as of MemoryDenyWriteExecute): a file in memory, mapped executable as
-//               a whole at once. Pages without code hold zeros until code first lies there.
+//   anonymous   pages of the area are closed, and become executable when code is placed in them
+//   of a file   for a policy that refuses to make mapped pages executable (PR_SET_MDWE, a system call
+//               filter such as MemoryDenyWriteExecute): a file in memory, mapped executable as a whole
+//               at once. Its pages hold zeros until code is placed in them.
 //
 // A forked child has no twin.
 #pragma once
@@ -23,14 +23,14 @@
 namespace uptier::jit {
 
 struct CodeMapping {
-  uint8_t* twin = nullptr;         // null: refused, and the area is as it was
-  bool always_executable = false;  // pages cannot be opened, nor need to be
+  uint8_t* twin = nullptr;         // null: refused, and the area is unchanged
+  bool always_executable = false;  // pages cannot be opened, and need not be
 };
 
-// Returns whether the kernel lets a page of the area, closed and anonymous, become executable. It is closed
-// again.
+// Returns whether the kernel lets a page of the area, which is closed and anonymous, become
+// executable. Closes the page again.
 bool can_open_pages(uint8_t* area);
-// Maps the area, closed and anonymous as it is, a second time. The twin is closed: mprotect makes
+// Maps the area, which is closed and anonymous, a second time. The twin is closed: mprotect makes
 // parts of it writable.
 CodeMapping map_code_twice(uint8_t* area, uint64_t bytes, RandomBytes random);
 

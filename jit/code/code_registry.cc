@@ -12,7 +12,7 @@
 namespace uptier::jit {
 namespace {
 
-// A line of the caches each.
+// One cache line each.
 struct alignas(64) Slot {
   std::atomic<const CodeSpace*> space{nullptr};
   std::atomic<const void*> trap_exit{nullptr};
@@ -23,13 +23,14 @@ struct alignas(64) Slot {
 // Global because signal handlers have no argument of ours.
 constinit Slot g_slots[CodeRegistration::kMaxSpaces];
 constinit std::atomic<uint32_t> g_readers{0};
-// Places that were ever taken: those after are empty.
+// The number of slots that were ever used: all later ones are empty.
 constinit std::atomic<unsigned> g_used{0};
-// Where the thread found something last.
+// The slot in which the thread last found something.
 __attribute__((tls_model("initial-exec"))) constinit thread_local unsigned t_last = 0;
 
-// Returns the space of a place if `pc` lies in it. Sequentially consistent with the stores in
-// ~CodeRegistration: either this reader sees the empty slot, or the writer sees this reader and waits.
+// Returns the space of a slot if `pc` lies in it. Sequentially consistent with the stores in
+// ~CodeRegistration: either this reader sees the empty slot, or the writer sees this reader and
+// waits.
 const CodeSpace* space_with(const Slot& s, const void* pc) noexcept {
   const CodeSpace* space = s.space.load(std::memory_order_seq_cst);
   return space != nullptr && space->contains(pc) ? space : nullptr;
@@ -42,14 +43,14 @@ auto with_space(const void* pc, Answer answer) noexcept -> decltype(answer(g_slo
   g_readers.fetch_add(1, std::memory_order_seq_cst);
   unsigned last = t_last;
   const CodeSpace* space = space_with(g_slots[last], pc);
-  // Acquire pairs with add(): code that can run was registered before.
+  // Acquire pairs with add(): code that can run was registered earlier.
   unsigned used = space != nullptr ? 0 : g_used.load(std::memory_order_acquire);
   for (unsigned i = 0; i < used && space == nullptr; ++i) {
     space = space_with(g_slots[i], pc);
     if (space != nullptr) t_last = last = i;
   }
   if (space != nullptr) found = answer(g_slots[last], space);
-  // Release: what was read above happens before the writer goes on.
+  // Release: the reads above happen before the writer continues.
   g_readers.fetch_sub(1, std::memory_order_release);
   return found;
 }
@@ -92,8 +93,7 @@ CodeRegistration& CodeRegistration::operator=(CodeRegistration&& other) noexcept
 CodeRegistration::~CodeRegistration() {
   if (slot_ < 0) return;
   g_slots[slot_].space.store(nullptr, std::memory_order_seq_cst);
-  // Acquire pairs with the readers' release. A reader is never suspended for long: its whole path
-  // is this file.
+  // Acquire pairs with the readers' release. A reader never waits: its whole path is in this file.
   while (g_readers.load(std::memory_order_seq_cst) != 0) ::sched_yield();
 }
 
@@ -102,7 +102,7 @@ Result<CodeRegistration> CodeRegistration::add(const CodeSpace& space, const voi
   const Held lock(global_lock(GlobalLock::kCodeRegistry));
   for (unsigned i = 0; i < kMaxSpaces; ++i) {
     if (g_slots[i].space.load(std::memory_order_relaxed) != nullptr) continue;
-    // Published by the store of the space.
+    // The store of the space publishes it.
     g_slots[i].trap_exit.store(trap_exit, std::memory_order_relaxed);
     g_slots[i].orphaned.store(orphaned, std::memory_order_relaxed);
     g_slots[i].runtime.store(runtime, std::memory_order_relaxed);

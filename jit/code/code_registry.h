@@ -1,9 +1,9 @@
-// code_registry: from any program counter of the process to the Code that it lies in.
+// code_registry: finds the Code for any program counter of the process.
 //
-// A signal handler knows a pc and nothing else, so the list of live code spaces is global: a fixed
-// array, registered by the runtimes, read without a lock up to the last place that was ever taken,
-// beginning with the one where the thread found something before. A space leaves only when no reader
-// is on its way through the array.
+// A signal handler knows only a pc, so the list of live code spaces is global. It is a fixed array;
+// runtimes register in it, and readers take no lock. A reader starts with the slot in which its
+// thread last found something, and then scans all slots that were ever used. A space leaves only
+// when no reader is scanning the array.
 //
 //   Thread: any. find_code, in_code, trap_exit_for and end_orphaned are async-signal-safe.
 #pragma once
@@ -14,8 +14,8 @@
 
 namespace uptier::jit {
 
-// Returns the Code that `pc` lies in, or null. The answer stays valid while its body may run, as it
-// does for a pc taken from a running thread or its stack.
+// Returns the Code that `pc` lies in, or null. The answer stays valid as long as its body may run,
+// which holds for a pc taken from a running thread or its stack.
 const Code* find_code(const void* pc) noexcept;
 
 // Returns whether `pc` lies in any code space (bodies, stubs, routines).
@@ -24,32 +24,32 @@ bool in_code(const void* pc) noexcept;
 // Returns the trap_exit routine of the space that `pc` lies in, or null.
 const void* trap_exit_for(const void* pc) noexcept;
 
-// In the child of a fork: those who were looking a pc up are not there any more.
+// Forgets readers that no longer exist: for the child of a fork, whose other threads are gone.
 void forget_readers_of_other_threads() noexcept;
 
-// Handles the trap whose code faulted with no invoke under way, where nobody else would: ends the
-// process with a message. Called in a signal handler.
+// Handles a fault in compiled code with no invoke under way and no earlier signal handler: ends the
+// process with a message. Runs in a signal handler.
 using Orphaned = void (*)(void* runtime);
 
-// Calls the Orphaned of the space that `pc` lies in, if it has one.
+// Calls the Orphaned of the space that `pc` lies in, if there is one.
 void end_orphaned(const void* pc) noexcept;
 
 // Makes a space visible to the functions above for the life of this object, which must end before
 // the space does.
 class CodeRegistration {
  public:
-  // One a runtime, and there may be a runtime for each tenant; each takes address space, about half a
-  // gigabyte, and a thread.
+  // One for each runtime, and a process may have one runtime for each tenant. Each needs a thread
+  // and about half a gigabyte of address space.
   static constexpr unsigned kMaxSpaces = 4096;
 
   CodeRegistration() = default;
   CodeRegistration(CodeRegistration&& other) noexcept;
   CodeRegistration& operator=(CodeRegistration&& other) noexcept;
-  // Waits for readers, some nanoseconds.
+  // Waits for readers, for some nanoseconds.
   ~CodeRegistration();
 
-  // `trap_exit` may be null in a space whose code has no trap rows; `orphaned` gets `runtime`.
-  // Errors: kResourceExhausted when kMaxSpaces are registered.
+  // `trap_exit` may be null for a space whose code has no trap rows; `orphaned` is called with
+  // `runtime`. Errors: kResourceExhausted if kMaxSpaces are registered.
   static Result<CodeRegistration> add(const CodeSpace& space, const void* trap_exit,
                                       Orphaned orphaned = nullptr, void* runtime = nullptr);
 

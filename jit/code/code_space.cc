@@ -19,7 +19,7 @@ namespace uptier::jit {
 namespace {
 
 constexpr uint64_t kPage = CodeSpace::kPage;
-constexpr uint64_t kReach = uint64_t{1} << 31;  // of a signed 32-bit displacement
+constexpr uint64_t kReach = uint64_t{1} << 31;  // the reach of a signed 32-bit displacement
 constexpr uint8_t kInt3 = 0xcc;
 constexpr int kMapFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
@@ -27,9 +27,9 @@ Error refused(const char* what) {
   return {ErrorCode::kResourceExhausted, std::string("code space: ") + what};
 }
 
-// Has all threads of the process execute a serializing instruction before it returns, so that none
-// has bytes in its pipeline that were there before. A kernel that cannot is one whose processors see
-// stores to code as soon as they fetch it again, which all of x86-64 do.
+// Makes every thread of the process execute a serializing instruction before this returns, so that
+// no pipeline holds the earlier bytes. If the kernel cannot, nothing is lost: every x86-64
+// processor sees stores to code when it fetches that code again.
 void serialize_threads() noexcept {
   (void)::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
 }
@@ -39,8 +39,8 @@ void expect_serializing() noexcept {
 
 }  // namespace
 
-// Takes the first run that is long enough: low addresses fill up first, so what is in use stays
-// close together. From the end: the last one, and of it the end.
+// Takes the first free run that is long enough: low addresses fill up first, so used space stays
+// compact. With `from_end`, takes the end of the last such run.
 bool CodeSpace::State::take(uint64_t units, bool from_end, uint64_t* first) {
   auto fits = [&](const auto& r) { return r.second >= units; };
   auto run = free_runs.end();
@@ -58,7 +58,7 @@ bool CodeSpace::State::take(uint64_t units, bool from_end, uint64_t* first) {
   } else if (from_end) {
     run->second = length - units;
   } else {
-    auto rest = free_runs.extract(run);  // what is left has its node, so it cannot be refused one
+    auto rest = free_runs.extract(run);  // reuses the node, so this needs no memory
     rest.key() = at + units;
     rest.mapped() = length - units;
     free_runs.insert(std::move(rest));
@@ -77,14 +77,14 @@ void CodeSpace::State::give_back(uint64_t first, uint64_t units) noexcept {
       return;
     }
   }
-  if (joins_next) {  // what is joined has its node, so it cannot be refused one
+  if (joins_next) {  // reuses the node, so this needs no memory
     auto joined = free_runs.extract(next);
     joined.key() = first;
     joined.mapped() += units;
     free_runs.insert(std::move(joined));
     return;
   }
-  // Without memory for its node a run is lost: of address space, of which there is twice the budget.
+  // If memory for the node is refused, a run of address space is lost; there is twice the budget.
   finishes([&] {
     mutex.known_held();
     free_runs.emplace_hint(next, first, units);
@@ -108,7 +108,7 @@ Bytes CodeSpace::State::pages_of(Bytes b) const {
   return {code() + from, round_up(offset_of(b.at) + b.bytes) - from};
 }
 
-// Adds `change` for each line of `b` to its page. Returns the pages that came into use by it, or
+// Adds `change` for each line of `b` to its page's count. Returns how many pages came into use, or
 // went out of use.
 uint64_t CodeSpace::State::count_lines(Bytes b, int change) {
   uint64_t pages = 0;
@@ -122,8 +122,8 @@ uint64_t CodeSpace::State::count_lines(Bytes b, int change) {
   return pages;
 }
 
-// Maps the code area's memory a second time, where pages are to be shared, or cannot be made
-// executable later. Where a twin is refused (by valgrind, for one) pages are not shared.
+// Maps the code area's memory a second time if pages are to be shared, or cannot become executable
+// later. If the twin is refused (for example by valgrind), pages are not shared.
 Status CodeSpace::State::map(bool shared, bool at_once) {
   bool opens = can_open_pages(code());
   if (!shared && opens) return {};
@@ -143,8 +143,8 @@ Status CodeSpace::State::map(bool shared, bool at_once) {
   return {};
 }
 
-// Makes those of a part's pages read-execute that are not, full of int3, and their twins read-write.
-// Returns whether it could.
+// Opens those pages of a part that are closed: fills them with int3, makes them read-execute and
+// their twins read-write. Returns whether it succeeded.
 bool CodeSpace::State::open_pages(Bytes part) {
   Bytes pages = pages_of(part);
   uint64_t page = offset_of(pages.at) / kPage, end = page + pages.bytes / kPage;
@@ -166,9 +166,9 @@ bool CodeSpace::State::open_pages(Bytes part) {
   return true;
 }
 
-// Of a part that is counted no more. A stale jump faults. Pages without code go back to the kernel;
-// a refusal is harmless, since they are filled again before they are used again. Those that cannot be
-// closed keep their int3.
+// Erases a part that is no longer counted, so that a stale jump faults. Pages without code go back
+// to the kernel; a refusal is harmless, since pages are filled again before reuse. Pages that
+// cannot be closed keep their int3.
 void CodeSpace::State::erase_shared(Bytes part) {
   Bytes pages = pages_of(part);
   for (uint64_t p = 0; p < pages.bytes; p += kPage) {
@@ -196,7 +196,7 @@ bool CodeSpace::moves() const { return state_->packed() && state_->moves; }
 
 Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
   uint64_t data_size = round_up(limits.data_bytes);
-  // Twice the budget of address space, as far as rel32 reaches: holes then seldom matter.
+  // Twice the budget of address space, within the limits of rel32: so holes seldom matter.
   uint64_t code_size = round_up(limits.code_budget);
   if (data_size + code_size > kReach) {
     return Error{ErrorCode::kInvalidArgument, "code space: code and data exceed 2 GiB"};
@@ -226,7 +226,7 @@ Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
   uint64_t table = round_up(code_size / kLine * sizeof(*s.owners));
   void* owners = ::mmap(nullptr, table, PROT_NONE, kMapFlags, -1, 0);
   if (owners == MAP_FAILED) return refused("the kernel refuses the owner table");
-  // A process that locks what it maps would have all of it in memory at once.
+  // A process that locks its mappings (mlockall) would have all of it in memory at once.
   (void)::munlock(owners, table);
   (void)::munlock(s.base, s.size);
   if (s.packed()) (void)::munlock(s.twin, code_size);
@@ -243,7 +243,7 @@ Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
   return space;
 }
 
-// A refusal is harmless: the memory goes with the region.
+// A refusal is harmless: the memory is freed with the region.
 void CodeSpace::release_all() noexcept {
   State& s = *state_;
   const Held lock(s.mutex);
@@ -254,12 +254,12 @@ void CodeSpace::release_all() noexcept {
   s.in_service = 0;
 }
 
-// What a part of so many bytes takes.
+// Returns the number of units that a part of `bytes` bytes needs.
 uint64_t CodeSpace::State::units_of(uint64_t bytes) const {
   return (std::max<uint64_t>(bytes, 1) + unit - 1) / unit;
 }
 
-// Takes room for a first part, and for a second one where it is to lie apart (0: there is none).
+// Takes room for a first part, and for a second one if it must lie apart (0: there is none).
 Status CodeSpace::State::take_parts(uint64_t bytes, uint64_t cold, bool beyond_budget, Runs* runs) {
   if (released) return refused("it has been released");
   if (!beyond_budget && forced_failure()) return refused("allocation failed by request");
@@ -295,7 +295,7 @@ Result<CodeSpan> CodeSpace::allocate(uint32_t size, bool beyond_budget, uint32_t
   return span;
 }
 
-// Makes a span of room that was taken. The caller holds the lock. On refusal the room stays taken.
+// Makes a span in room that was taken. The caller holds the lock. If refused, the room stays taken.
 Result<CodeSpan> CodeSpace::fill(const Runs& runs, uint32_t size, uint32_t cold) {
   State& s = *state_;
   s.mutex.known_held();
@@ -353,7 +353,7 @@ Result<CodeSpan> CodeSpace::allocate(CodeRoom& room, uint32_t size, uint32_t col
     return refused("the room is full");
   }
   runs.cold_first =
-      left.cold_first + left.cold_units - runs.cold_units;  // cold ones grow downwards
+      left.cold_first + left.cold_units - runs.cold_units;  // cold parts grow downwards
   Result<CodeSpan> span = fill(runs, size, cold);
   if (!span) return span;
   left.first += runs.units;
@@ -397,7 +397,8 @@ void CodeSpace::set_owner(const CodeSpan& span, const Code* owner) noexcept {
     uint64_t first = state_->offset_of(data) / kLine;
     uint64_t end = round_up(state_->offset_of(data) + std::max(size, 1u), kLine) / kLine;
     for (uint64_t i = first; i < end; ++i) {
-      // Pairs with the acquire load in owner_of(): whoever finds the Code finds its tables.
+      // Pairs with the acquire load in owner_of(): a thread that finds the Code also finds its
+      // tables.
       state_->owners[i].store(owner, std::memory_order_release);
     }
   };
@@ -409,7 +410,7 @@ void CodeSpace::note_edge_counter(int change) noexcept {
   state_->edge_counters.fetch_add(change, std::memory_order_relaxed);
 }
 
-// Whoever runs such a code saw it installed, and its count before that.
+// Relaxed: a thread that runs such a code has seen its installation, which comes after the count.
 bool CodeSpace::has_edge_counters() const noexcept {
   return state_->edge_counters.load(std::memory_order_relaxed) != 0;
 }
@@ -469,7 +470,7 @@ void CodeSpace::free(CodeSpan& span) noexcept {
     Bytes part = s.taken_by(data, size);
     uint64_t pages = s.count_lines(part, -1);
     // Gives the memory back and makes a stale jump fault. A refusal is harmless: the pages keep
-    // their bytes, and are made read-write when they are used again.
+    // their bytes, and become read-write when they are reused.
     if (s.packed()) {
       s.erase_shared(part);
     } else {

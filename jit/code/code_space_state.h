@@ -1,6 +1,7 @@
-// What a CodeSpace is made of, for the files that implement it.
+// CodeSpace::State: the members of a CodeSpace, for the files that implement it.
 //
-//   Thread: what follows the mutex is guarded by it; the rest is constant, or says so.
+//   Thread: the mutex guards the members after it; the others are constant unless their comment says
+//   otherwise.
 #pragma once
 
 #include <sys/mman.h>
@@ -23,7 +24,7 @@ inline uint64_t round_up(uint64_t n, uint64_t to = CodeSpace::kPage) {
   return (n + to - 1) / to * to;
 }
 
-// Some bytes of the code area: what a part of a span takes, or the pages that it lies in.
+// Some bytes of the code area: those of one part of a span, or the pages that hold it.
 struct Bytes {
   uint8_t* at = nullptr;
   uint64_t bytes = 0;
@@ -35,10 +36,10 @@ struct CodeSpace::State {
   uint64_t size = 0;        // of the region
   uint64_t budget = 0;
   uint64_t unit = CodeSpace::kPage;  // of allocation
-  bool moves = false;                // code is copied to other places
-  bool released = false;             // all at once; nobody else is there any more
-  uint8_t* twin = nullptr;           // the code area once more, to write; packed only
-  bool always_executable = false;    // the whole area is, with code in it or not
+  bool moves = false;                // code may be copied to other places
+  bool released = false;             // release_all() was called; no other thread uses the space
+  uint8_t* twin = nullptr;           // the writable mapping of the code area; packed only
+  bool always_executable = false;    // the whole area is, even where it holds no code
   Hardening hardening;
   std::atomic<int32_t> edge_counters{0};
   std::atomic<const Code*>* owners = nullptr;  // by line of the code area; a mapping of its own
@@ -67,14 +68,14 @@ struct CodeSpace::State {
       UPTIER_REQUIRES(mutex);
   void give_back(const Runs& runs) UPTIER_REQUIRES(mutex);
   bool forced_failure() UPTIER_REQUIRES(mutex);
-  // What a part of a span takes of the area, in whole units.
+  // Returns the memory of the area that a part of a span takes, in whole units.
   Bytes taken_by(const uint8_t* data, uint32_t bytes) const;
   Bytes pages_of(Bytes b) const;
   uint64_t count_lines(Bytes b, int change) UPTIER_REQUIRES(mutex);
   Status map(bool shared, bool at_once);
   bool open_pages(Bytes part) UPTIER_REQUIRES(mutex);
   void erase_shared(Bytes part) UPTIER_REQUIRES(mutex);
-  // Where to write what is to be at a place of the code area.
+  // Returns the writable address of a place in the code area.
   uint8_t* twin_of(const uint8_t* p) const { return twin + offset_of(p); }
 
   ~State() {

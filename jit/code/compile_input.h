@@ -1,4 +1,4 @@
-// CompileInput: what both compilers are given: a function, and the addresses that its code calls.
+// CompileInput: the input of both compilers: a function, and the addresses that its code calls.
 //
 //   Thread: a compilation runs on one thread; the resolver says which threads may call it.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace uptier::jit {
 
-// How code reaches the callee of a direct call.
+// The way in which code reaches the callee of a direct call.
 struct CallTarget {
   enum class Kind : uint8_t {
     kStub,  // call the address (a stub in the code space)
@@ -28,25 +28,25 @@ class CallResolver {
   virtual CallTarget target(MethodId callee) = 0;
 };
 
-// Addresses of the C helpers and routines that code refers to; fixed for a runtime.
+// Addresses of the C helpers and routines that code refers to; constant for a runtime.
 struct Helpers {
-  // (uint32_t method, uint32_t loop, void* frame, void* runtime) -> address to jump to; called from
+  // (uint32_t method, uint32_t loop, void* frame, void* runtime) -> address to jump to. Called from
   // the checks at loop headers when the countdown is due. `frame` is the baseline frame's rbp.
   const void* loop_slow_plain = nullptr;
   const void* loop_slow_instrumented = nullptr;
   // Jumped to when ThreadContext::pending_trap is set after a host call.
   const void* trap_exit = nullptr;
-  // Called by exits: Routines::leave and ask_to_leave, inside the code space. Where they are null,
+  // Called by exits: Routines::leave and ask_to_leave, inside the code space. If they are null,
   // guards trap and nothing is speculated on.
   const void* leave = nullptr;
   const void* ask_to_leave = nullptr;
-  // Called by counters of CounterMode::kScalable and kDual: those of Routines, inside the code
-  // space. May be null where there are no such counters.
+  // Called by counters of CounterMode::kScalable and kDual: the routines of Routines, inside the
+  // code space. May be null if there are no such counters.
   const void* scalable_count64 = nullptr;
   const void* scalable_count32 = nullptr;
   // Called by instrumented copies whose plan has sites or loops, by ProbeRoutine.
   const void* probes[kProbeRoutines] = {};
-  // Passed to the loop helpers as it is.
+  // Passed to the loop helpers unchanged.
   void* runtime = nullptr;
 };
 

@@ -6,7 +6,7 @@
 namespace uptier::jit {
 namespace {
 
-// How far each part, and the poll words, have moved.
+// The distances by which each part and the poll words have moved.
 struct Moved {
   ptrdiff_t hot, cold, polls;
 };
@@ -26,7 +26,7 @@ ptrdiff_t change_of(const PlaceField& f, bool cold, const Moved& moved) {
   return 0;
 }
 
-// Of the same region as it was, so whatever it leads to stays in reach.
+// The copy lies in the same region, so every target stays within reach.
 void add_to_field(uint8_t* at, ptrdiff_t change) {
   uint32_t value;
   std::memcpy(&value, at, sizeof value);

@@ -1,14 +1,14 @@
-// copy_code: the same code in another place.
+// copy_code: copies code to another place.
 //
-// Bytes and tables are the same except the fields that depend on the place (PlaceField). With each
-// part moved by `d`, a field of it is
+// Bytes and tables stay the same except the fields that depend on the place (PlaceField). If each
+// part moves by its own distance `d`, a field in it changes
 //
-//   to something outside of the body   d less than before
-//   to a poll word                     d less, and as much more as the words have moved
-//   to the other part                  d less, and as much more as that part has moved
+//   to something outside of the body   by -d
+//   to a poll word                     by the distance that the words moved, minus d
+//   to the other part                  by the distance that the other part moved, minus d
 //
-// so nothing is decided or compiled again, the code needs nobody who describes it, and the copy does
-// what the code does, at the same offsets. Where a part begins in a line of the caches is the same.
+// So nothing is decided or compiled again, no source of the code is needed, and the copy does the
+// same at the same offsets. Each part starts at the same position within a cache line as before.
 #pragma once
 
 #include <memory>
@@ -21,9 +21,9 @@
 
 namespace uptier::jit {
 
-// `polls`: as many words as `from` has, which the copy asks instead. The space says that its code
-// moves. The method, the serial and the words are set in the copy. Errors: kResourceExhausted when
-// the room is full.
+// `polls`: as many words as `from` has; the copy polls these instead. The space must have code that
+// moves (CodeSpace::moves). The method, the serial and the words are set in the copy. Errors:
+// kResourceExhausted if the room is full.
 Result<std::unique_ptr<Code>> copy_code(CodeSpace& space, CodeRoom& room, const Code& from,
                                         std::span<PollWord> polls);
 

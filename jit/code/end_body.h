@@ -1,14 +1,15 @@
-// end_body: ends compiled code from a signal handler, wherever in a body it is.
+// end_body: ends compiled code from a signal handler, at any instruction of a body.
 //
-// What a trap unwinds to is in the innermost Activation, so nothing of the code's registers is
-// needed but the frame that a walk over frames begins with (trap_walk.h):
+// The innermost Activation holds the place to which a trap unwinds, so no register of the code is
+// needed except the frame at which a walk over frames begins (trap_walk.h):
 //
-//   FrameState::kNone     it is given its frame first, as a fault is (faults.h)
+//   FrameState::kNone     the handler first makes a frame, as for a fault (faults.h)
 //   FrameState::kPushed   the frame lies at rsp
 //   FrameState::kMade     rbp is the frame
 //
-// Bodies without frame rows stand so before `push`, after it and at `ret`, and else have made theirs.
-// In stubs and routines code does not end: it will be elsewhere a moment later.
+// Bodies without frame rows have the first two states before `push`, after it and at `ret`, and
+// otherwise the third. Code in stubs and routines is not ended there: a moment later it is
+// elsewhere.
 //
 //   Thread: any; async-signal-safe.
 #pragma once
@@ -17,8 +18,9 @@
 
 namespace uptier::jit {
 
-// `machine`: the handler's third argument (ucontext_t). Returns whether the code ends, with this trap,
-// when the handler returns: if its pc lies in a body, and an invoke is under way.
+// `machine`: the handler's third argument (ucontext_t). Returns whether the code will end with this
+// trap when the handler returns, which requires that its pc lies in a body and that an invoke is
+// under way.
 bool end_body(void* machine, TrapCode code) noexcept;
 
 }  // namespace uptier::jit

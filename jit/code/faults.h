@@ -1,19 +1,19 @@
-// faults: from a processor fault in compiled code to a trap.
+// faults: turns a processor fault in compiled code into a trap.
 //
-// A fault is ours only if all of this holds; anything else goes to the handler that was there
-// before, as if ours did not exist:
+// A fault is ours only if all of this holds; any other goes to the handler installed before ours,
+// as if ours did not exist:
 //
 //   the kernel raised it for an instruction (not kill()),
-//   the pc is exactly that of a trap row of live code,
+//   the pc is exactly the address of a trap row of live code,
 //   the thread is inside an invoke of the stack that it is on.
 //
-// Where only the last fails and nobody was there before, the process would end with a signal that
-// says nothing: the runtime whose code it is ends it with a message (CodeRegistration::add).
+// If only the last condition fails and there was no earlier handler, the process would end with an
+// unexplained signal. In that case the runtime of the code ends it with a message
+// (CodeRegistration::add).
 //
-// The handler then writes the trap into the thread's context and resumes at trap_exit. Code that
-// faults without having made its frame (frame_row.h) is given it first, so that from there on
-// frames are one chain of rbp. The handler allocates nothing, locks nothing and calls nothing but
-// code_registry.
+// The handler writes the trap into the thread's context and resumes at trap_exit. Code that faults
+// before it has made its frame (frame_row.h) first gets one, so that from there on frames are one
+// chain of rbp. The handler allocates nothing, takes no lock and calls only code_registry.
 #pragma once
 
 #include <signal.h>
@@ -24,9 +24,9 @@
 
 namespace uptier::jit {
 
-// Keeps SIGSEGV, SIGBUS, SIGFPE and SIGILL handled while any such object lives. The handlers of the
-// host are put back with the last one, unless the host has installed others since: those are left
-// alone, and ours stays reachable after them.
+// Handles SIGSEGV, SIGBUS, SIGFPE and SIGILL while any such object lives. The last object restores
+// the host's handlers, unless the host has installed others since: it leaves those alone, and ours
+// stays reachable through them.
 //
 //   Thread: any.
 class FaultHandlers {
@@ -43,18 +43,18 @@ class FaultHandlers {
 };
 
 // The calling thread's alternate signal stack, for the life of the object: the handler must run
-// even where the thread's own stack is used up. Where the host has set one that has room for a signal
-// frame and kLeast more, it is kept; a smaller one is put back at the end.
+// even if the thread's own stack is exhausted. If the host has set one with room for a signal frame
+// and kLeast more, it is kept; a smaller one is restored at the end.
 //
-//   Thread: made and destroyed by the thread that it is for.
+// Thread: created and destroyed by its thread.
 class AltStack {
  public:
   static constexpr size_t kBytes = 64 << 10;  // plus a guard page below
-  // What the handler takes below the frame that the kernel makes, and the host's handler after it.
+  // Stack that our handler needs below the kernel's signal frame, and then the host's handler.
   static constexpr size_t kLeast = 16 << 10;
 
-  // Errors: kResourceExhausted when the kernel refuses memory, or another stack while the thread is
-  // on the host's.
+  // Errors: kResourceExhausted if the kernel refuses memory, or refuses another stack because the
+  // thread runs on the host's alternate stack.
   static Result<AltStack> create();
   AltStack(AltStack&& other) noexcept;
   AltStack& operator=(AltStack&& other) noexcept;
@@ -66,10 +66,10 @@ class AltStack {
   stack_t before_ = {};
 };
 
-// Lets the signals of faults through on the calling thread, for the life of the object: one that is
-// blocked when an instruction raises it ends the process. What was blocked before is at the end.
+// Unblocks the fault signals on the calling thread for the life of the object: if one is blocked
+// when an instruction raises it, the process ends. The destructor blocks them again.
 //
-//   Thread: made and destroyed by the thread that it is for.
+// Thread: created and destroyed by its thread.
 class UnblockedFaults {
  public:
   UnblockedFaults() noexcept;
@@ -78,7 +78,7 @@ class UnblockedFaults {
   UnblockedFaults& operator=(const UnblockedFaults&) = delete;
 
  private:
-  sigset_t blocked_;  // of the signals of faults, those that were
+  sigset_t blocked_;  // the fault signals that were blocked before
   bool any_ = false;
 };
 

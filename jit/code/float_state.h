@@ -1,9 +1,9 @@
-// float_state: the floating-point environment that guest code, and the library itself, compute in.
+// float_state: the floating-point environment in which guest code and the library itself compute.
 //
-// The law: what is computed does not depend on what the host has set. `invoke` (routines.h) sets the
-// environment for guest code; what the library computes on a thread of the host's, and bakes into code
-// or compares with what the guest does, stands behind StandardFloats. A new thread has that of its
-// maker.
+// The law: no result depends on the environment that the host has set. `invoke` (routines.h) sets
+// the environment for guest code. Where the library computes on a host thread, and bakes the result
+// into code or compares it with a guest's result, it uses StandardFloats. A new thread inherits the
+// environment of its creator.
 #pragma once
 
 #include <xmmintrin.h>
@@ -12,13 +12,13 @@
 
 namespace uptier::jit {
 
-// MXCSR as a process begins with it: rounds to nearest, keeps denormals, masks all exceptions.
+// MXCSR at the start of a process: rounds to nearest, keeps denormals, masks all exceptions.
 inline constexpr uint32_t kStandardMxcsr = 0x1f80;
-// Exceptions that were raised and masked; they change no result.
+// Flags of masked exceptions; they change no result.
 inline constexpr uint32_t kMxcsrFlags = 0x3f;
 
-// Has the thread compute in the standard environment for a scope. Cost: a store and a load of MXCSR
-// where it does already.
+// Makes the thread compute in the standard environment for a scope. Cost: a store and a load of
+// MXCSR if the thread already has it.
 class StandardFloats {
  public:
   StandardFloats() noexcept : before_(_mm_getcsr()) {

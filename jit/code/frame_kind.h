@@ -1,4 +1,4 @@
-// frame_kind_at: how the frame of a body stands at any of its instructions, for signal handlers.
+// frame_kind_at: the state of a body's frame at any of its instructions, for signal handlers.
 #pragma once
 
 #include "jit/code/code.h"

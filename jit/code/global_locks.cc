@@ -7,10 +7,10 @@
 namespace uptier::jit {
 namespace {
 
-// Global as what they guard is; the handlers of a fork have no argument.
+// Global because they guard global data; the handlers of a fork have no argument.
 constinit CheckedLock<std::mutex> g_locks[3];
 
-// Not checked: a loop takes all locks, and another function gives them back.
+// Not checked: a loop takes all locks, and another function releases them.
 void before_fork() UPTIER_UNCHECKED {
   for (CheckedLock<std::mutex>& m : g_locks) m.lock();
 }

@@ -1,7 +1,8 @@
-// global_locks: the locks of what this floor keeps for the whole process.
+// global_locks: the locks of this floor's process-wide state.
 //
-// A fork finds them free: it takes them all before, and both processes give them back, so that the
-// child can make runtimes of its own. They are leaves: who holds one takes no other.
+// They are free in the child of a fork: before a fork all of them are taken, and afterwards both
+// processes release them, so that the child can create runtimes of its own. They are leaf locks: a
+// thread that holds one takes no other.
 //
 //   Thread: any.
 #pragma once
@@ -17,7 +18,8 @@ enum class GlobalLock : uint8_t { kFaultHandlers, kCodeRegistry, kGdbNames };
 
 CheckedLock<std::mutex>& global_lock(GlobalLock which) noexcept;
 
-// Has forks wait for them, once a process. Returns false when memory for that is refused.
+// Makes forks wait for the locks; registers once per process. Returns false if memory for that is
+// refused.
 bool hold_locks_over_forks() noexcept;
 
 }  // namespace uptier::jit

@@ -5,7 +5,7 @@
 namespace uptier::jit {
 namespace {
 
-// Of a frame, above what it keeps below rbp: the caller's rbp and the return address.
+// The caller's rbp and the return address, which lie in a frame above its rbp-relative slots.
 constexpr uint64_t kCallBytes = 16;
 
 uint64_t word_at(uint64_t rbp, int64_t displacement) {
@@ -65,8 +65,8 @@ const void* goes_on(const Code& code, const ExitFrame& frame) {
   return code.at(code.tables().entries[frame.point]);
 }
 
-// Writes frames from the outermost to `last`, each below the one before. Returns the rbp of the
-// last. `values` has those of the frames from `last` on, one frame's after the other's.
+// Writes frames from the outermost to `last`, each below the one before. Returns the rbp of `last`.
+// `values` holds the values of the frames from `last` on, frame after frame.
 uint64_t write_frames(uint64_t rbp, std::span<const ExitFrame> frames, uint32_t last,
                       const Code* const* to, const ExitValue* rows, const uint64_t* values) {
   const uint64_t* end = values;
@@ -88,7 +88,7 @@ uint64_t write_frames(uint64_t rbp, std::span<const ExitFrame> frames, uint32_t 
 
 }  // namespace
 
-// Reads all, then writes all: the state itself may lie where the new frames will be.
+// Reads everything, then writes everything: the state itself may lie where the new frames will be.
 extern "C" void uptier_write_frames(LeaveState* state, uint64_t* buffer) noexcept {
   auto* arrival = reinterpret_cast<Arrival*>(buffer);
   uint64_t* values = buffer + sizeof(Arrival) / 8;
@@ -108,7 +108,7 @@ extern "C" void uptier_write_frames(LeaveState* state, uint64_t* buffer) noexcep
   arrival->result = state->result;
   const Code* to[kMostExitFrames];
   std::copy(std::begin(state->to), std::end(state->to), to);
-  // The state itself may be overwritten below.
+  // The writes below may overwrite the state itself.
   bool at_loop = state->at_loop != 0;
   uint64_t bytes = at_loop ? state->frame_bytes : to[last]->tables().frame_size;
   arrival->target = at_loop ? to[last]->entry() : goes_on(*to[last], frames[last]);

@@ -1,4 +1,4 @@
-// NamedCode: what native tools (perf, gdb) are told of one compiled body.
+// NamedCode: one compiled body as native tools (perf, gdb) see it.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace uptier::jit {
 struct NamedCode {
   const uint8_t* base = nullptr;
   uint32_t size = 0;
-  // It begins in a frame of another body (OSR versions); else with `push rbp; mov rbp, rsp`.
+  // It begins in a frame of another body (OSR versions); otherwise with `push rbp; mov rbp, rsp`.
   bool at_loop = false;
   // Callee-saved registers that the frame keeps, from the one at rbp + saved_at downwards.
   std::vector<uint8_t> saved;
   int32_t saved_at = 0;
-  std::vector<FrameRow> frames;  // offsets from `base`; none: it begins as above
+  std::vector<FrameRow> frames;  // offsets from `base`; if empty, it begins as above
   std::string name;
 };
 

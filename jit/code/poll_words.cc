@@ -26,7 +26,7 @@ PollRun PollWords::take(uint32_t count) {
 void PollWords::give_back(std::span<PollWord> words) noexcept {
   for (PollWord& w : words) w.store(0, std::memory_order_relaxed);  // the lock orders it
   const Held lock(mutex_);
-  // Without memory for the list they are lost.
+  // If memory for the list is refused, the words are lost.
   finishes([&] {
     mutex_.known_held();
     free_[words.size()].push_back(words.data());

@@ -1,8 +1,8 @@
-// PollWords: the words that loops of optimized code ask, for each version one a loop.
+// PollWords: the words that loops of optimized code poll: one for each loop of each version.
 //
-// They lie in the data of the code space, so that code reads one relative to rip, without a
-// register. 0 says: go on. The words are given back with their version, when no code is left that
-// reads them, and are 0 for the next.
+// They lie in the data of the code space, so that code reads a word relative to rip, without a
+// register. 0 means: continue. The words are given back with their version, when no code that reads
+// them is left, and are 0 for the next version.
 //
 //   Thread: take() and giving back take a lock; a word itself is an atomic.
 #pragma once
@@ -46,7 +46,7 @@ class PollWords {
   PollWords(const PollWords&) = delete;
   PollWords& operator=(const PollWords&) = delete;
 
-  // Returns so many words that are 0; none when there are not as many left.
+  // Returns `count` words that are 0, or an empty run if fewer are left.
   PollRun take(uint32_t count);
 
  private:
@@ -55,7 +55,7 @@ class PollWords {
 
   CheckedLock<std::mutex> mutex_;
   std::span<PollWord> left_ UPTIER_GUARDED_BY(mutex_);  // never taken yet
-  // By length.
+  // Keyed by length.
   std::map<size_t, std::vector<PollWord*>> free_ UPTIER_GUARDED_BY(mutex_);
 };
 

@@ -22,14 +22,14 @@ bool ask_kernel(void* to, size_t bytes) {
   return true;
 }
 
-// SplitMix64, of one state.
+// SplitMix64, with `x` as its state.
 uint64_t mixed(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   return x ^ (x >> 31);
 }
 
-// Drawn with the first numbers of the process; 0: not yet.
+// `secret` is drawn with the first numbers of the process; 0: not yet drawn.
 std::atomic<uint64_t> secret{0};
 std::atomic<uint64_t> draws{0};
 
@@ -42,7 +42,8 @@ bool kernel_random(void* to, size_t bytes) {
   }
   if (ask_kernel(to, bytes)) return true;
   if (known == 0) return false;
-  // A sandbox that came later may refuse: code that runs is worth more than a draw of the kernel's.
+  // A sandbox that was entered later may refuse: code that runs is worth more than the kernel's
+  // randomness.
   auto* next = static_cast<char*>(to);
   while (bytes != 0) {
     const uint64_t draw = draws.fetch_add(1, std::memory_order_relaxed) + 1;

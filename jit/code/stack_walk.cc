@@ -14,7 +14,7 @@ uint64_t load_word(uint64_t address) {
   return *reinterpret_cast<const uint64_t*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
 
-// Inside of the call that returns to `pc`, which may be the last of its code.
+// Returns an address inside of the call that returns to `pc`; the call may be the last of its code.
 const void* call_before(uint64_t pc) {
   return reinterpret_cast<const void*>(pc - 1);  // NOLINT(performance-no-int-to-ptr)
 }
@@ -35,7 +35,7 @@ class Walker {
   }
 
  private:
-  // Of each frame in a stretch of the host's. Stops at code.
+  // Called for each frame in a stretch of host frames. Stops at code.
   static _Unwind_Reason_Code look(_Unwind_Context* c, void* walker) {
     auto& w = *static_cast<Walker*>(walker);
     uint64_t pc = _Unwind_GetIP(c);
@@ -48,7 +48,7 @@ class Walker {
     return _URC_NORMAL_STOP;
   }
 
-  // The tables of the host have ended above `host_rsp_`.
+  // Continues after the next invoke, if the host's unwind tables have ended above `host_rsp_`.
   bool behind_next_invoke() {
     while (activation_ != nullptr && activation_->stack_pointer <= host_rsp_) {
       activation_ = activation_->outer;
@@ -60,7 +60,7 @@ class Walker {
     return true;
   }
 
-  // Frames of code and routines, up to one of the host's.
+  // Walks frames of code and routines, up to the next host frame.
   void chain() {
     while (go_on_ && in_code(call_before(at_.pc))) {
       if (at_.rbp < at_.rsp || at_.rbp % 8 != 0) {
@@ -76,7 +76,7 @@ class Walker {
 
   void up() { at_ = {at_.rbp + 16, load_word(at_.rbp + 8), load_word(at_.rbp)}; }
 
-  // Where the frame is an invoke's, it has ended.
+  // If the frame is an invoke's, pops its activation.
   void leave_invoke() {
     while (activation_ != nullptr &&
            activation_->stack_pointer + Routines::kInvokeFrame <= at_.rbp) {
@@ -93,7 +93,7 @@ class Walker {
     if (call != nullptr) bodies(*code, call->body, call->loc);
   }
 
-  // The innermost body goes on in the host.
+  // Visits a frame whose exit continues in the host: its innermost body runs there.
   void exit_frame() {
     const LeaveState& s = *exit_->state;
     exit_ = exit_->outer;
@@ -118,8 +118,8 @@ class Walker {
 
   const StackWalk& walk_;
   const sampler::Activation* activation_;  // the next one further out
-  const HostExit* exit_;                   // likewise
-  UnwindPlace at_ = {};                    // found_: a frame of code, or a routine's
+  const HostExit* exit_;                   // the next one further out
+  UnwindPlace at_ = {};                    // if found_: a frame of code or of a routine
   uint64_t host_rsp_ = 0;
   bool found_ = false;
   bool go_on_ = true;

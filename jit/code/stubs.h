@@ -1,9 +1,9 @@
 // StubTable: the addresses that callers hold.
 //
-// A stub is immutable code; what it does next stands in data. Per method:
+// A stub is immutable code; data decide what it does next. For each method:
 //
 //   mov r11, fs:[block]                    where the calling thread has its state
-//   dec dword [r11 + state.call_countdown] events are due below zero
+//   dec dword [r11 + state.call_countdown] below zero, events are due
 //   js  tail
 //   jmp [cell]                             the code in service
 //   ...
@@ -12,16 +12,16 @@
 //   trial: mov r11d, method
 //          jmp trial                       the routine that times calls of two versions, routines.h
 //
-// Each of the three begins with an ENDBR64 where the space wants landing pads.
+// Each of the three begins with an ENDBR64 if the space wants landing pads.
 //
 // With a shared countdown (exact mode) the first two lines are `lock dec dword [countdown]`, one
 // word for all threads, so that the n-th call is the n-th wherever it comes from.
 //
 // A cell starts out as the address of the method's own tail: until code is installed, every call
-// asks entry_slow. Installing is one aligned 8-byte store.
+// goes to entry_slow. Installing is one aligned 8-byte store.
 //
-// Stubs are written in chunks of kChunk methods when the first of them is needed; a chunk is whole
-// pages, published once.
+// Stubs are written in chunks of kChunk methods, when the first stub of a chunk is needed. A chunk
+// is whole pages, published once.
 //
 //   Thread: ensure() one at a time; everything else any.
 #pragma once
@@ -50,21 +50,21 @@ class StubTable {
   // Returns the bytes of CodeSpace::data() that a table needs.
   static uint32_t data_bytes(uint32_t capacity);
   // `data` is part of the space's data area, zeroed, at least data_bytes(capacity) long, 8-aligned.
-  // `entry_slow` and `trial` are routines' addresses; `trial` may be null where no cell will lead
-  // there. Errors: kInvalidArgument when the data is too small.
+  // `entry_slow` and `trial` are addresses of routines; `trial` may be null if no cell will lead
+  // there. Errors: kInvalidArgument if the data is too small.
   static Result<std::unique_ptr<StubTable>> create(CodeSpace& space, std::span<uint8_t> data,
                                                    uint32_t capacity, const void* entry_slow,
                                                    Countdown countdown,
                                                    const void* trial = nullptr);
 
-  // Makes the stub of `m` exist. Errors: kResourceExhausted past the capacity or the code budget.
+  // Creates the stub of `m`. Errors: kResourceExhausted beyond the capacity or the code budget.
   Status ensure(MethodId m);
-  // The functions below need ensure(m) before.
+  // The functions below need an earlier ensure(m).
 
   const void* stub(MethodId m) const;
-  // Returns the address that asks entry_slow for `m`, whatever the cell says.
+  // Returns the address that calls entry_slow for `m`, whatever the cell says.
   const void* tail(MethodId m) const;
-  // Returns the address at which a call of `m` goes to the trial routine, for its cell.
+  // Returns the address, for the cell of `m`, that sends its calls to the trial routine.
   const void* trial(MethodId m) const;
   // The code in service.
   const void* target(MethodId m) const;
@@ -74,7 +74,7 @@ class StubTable {
   // Returns the shared countdown of `m`; callers decrement it atomically.
   std::atomic<int32_t>& shared_countdown(MethodId m) const;
 
-  // The chunks that exist, in the order in which they were made. One at a time, as ensure().
+  // The existing chunks, in the order of their creation. One thread at a time, as for ensure().
   std::span<const CodeSpan> chunks() const { return spans_; }
 
   // Returns the method whose stub, tail or trial `pc` lies in, or none. For profilers and listings.

@@ -1,13 +1,14 @@
-// TallyTable: what optimized code counts exactly, and which blocks each count stands for.
+// TallyTable: the exact counters of optimized code, and which blocks each counter stands for.
 //
-// Optimized code adds to words of its thread: the rounds of its loops, and 1 when it is entered, unless
-// the stub counts its entries. Most blocks have no word of their own: their share names a word, and how
-// often the block runs for each round or entry that the word counts:
+// Optimized code adds to words of its thread: the iterations of its loops, and 1 when it is
+// entered, unless the stub counts its entries. Most blocks have no word of their own. Their share
+// names a word, and how often the block runs for each iteration or entry that the word counts:
 //
 //     executions of a site = sum over its shares of per * count(word)
 //
-// `per` is 1 for the block at the start of a loop, or of the code. Elsewhere it is the frequency that the code was
-// compiled for, so it is a probability of branches, never a number of rounds.
+// `per` is 1 for the block at the start of a loop, or of the code. For other blocks it is the
+// frequency that the code was compiled for, so it is a probability of branches, never a number of
+// iterations.
 //
 //   Thread: none of its own; constant once the code is in service.
 #pragma once
@@ -20,9 +21,10 @@
 
 namespace uptier::jit {
 
-// A word of the thread, by its number (sampler/context.h), and how much one round or entry adds to it.
+// A word of the thread, by its number (sampler/context.h), and the amount that one iteration or
+// entry adds to it.
 struct TallyWord {
-  static constexpr uint32_t kByStub = UINT32_MAX;  // counted there, in no word
+  static constexpr uint32_t kByStub = UINT32_MAX;  // the stub counts; there is no word
 
   uint32_t at = 0;
   uint32_t step = 1;
@@ -32,10 +34,10 @@ struct TallyWord {
 
 struct TallyShare {
   SiteId site = 0;    // of a block
-  uint32_t body = 0;  // whose: 0 the method's own, k entry k - 1 of CodeTables::inlined
+  uint32_t body = 0;  // of the site: 0 the method's own, k CodeTables::inlined[k - 1]
   uint32_t word = 0;  // in TallyTable::words
   float per = 1;
-  bool exact = false;  // the block runs once for each one of the word, whatever branches do
+  bool exact = false;  // the block runs once for each count of the word, whatever branches do
 
   friend bool operator==(const TallyShare&, const TallyShare&) = default;
 };
@@ -43,10 +45,11 @@ struct TallyShare {
 struct TallyTable {
   static constexpr uint32_t kEntries = 0;  // the word that counts entries of the code
 
-  std::vector<TallyWord> words;  // the first is of entries, the others in a row; empty: none
+  std::vector<TallyWord> words;  // the first counts entries, the others are consecutive; empty:
+                                 // nothing is counted
   std::vector<TallyShare> shares;
 
-  // The words of threads that it has, which lie in a row.
+  // The words of threads that it uses, which are consecutive.
   bool counts_entries() const { return !words.empty() && words[0].at != TallyWord::kByStub; }
   uint32_t taken() const {
     return static_cast<uint32_t>(words.size()) - (counts_entries() || words.empty() ? 0 : 1);
@@ -56,19 +59,19 @@ struct TallyTable {
   friend bool operator==(const TallyTable&, const TallyTable&) = default;
 };
 
-// Gives out words of threads. `take` returns the first of `count` in a row, or nothing when there
-// are no more; then the code counts nothing.
+// Allocates words of threads. `take` returns the first of `count` consecutive words, or nothing if
+// there are not enough; then the code counts nothing.
 class TallySource {
  public:
   virtual ~TallySource() = default;
   virtual std::optional<uint32_t> take(uint32_t count) = 0;
-  // Takes words back that no code has used. Where memory for that is refused, they stay taken.
+  // Takes back words that no code has used. If memory for that is refused, they stay taken.
   virtual void give_unused(uint32_t first, uint32_t count) noexcept = 0;
 };
 
 struct TallyRequest {
   TallySource* source = nullptr;  // null: nothing is counted
-  bool entries = true;            // count entries as well: no stub does
+  bool entries = true;            // count entries too, because no stub does
 };
 
 }  // namespace uptier::jit

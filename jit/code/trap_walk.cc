@@ -10,7 +10,7 @@ uint64_t word_at(uint64_t address) {
   return *reinterpret_cast<const uint64_t*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
 
-// Gathers frames of one block that follow each other, as recursion leaves them.
+// Combines consecutive frames of one block, as recursion leaves them.
 class Reporter {
  public:
   Reporter(const CodeSpace& space, const TrapWalk& walk) : space_(space), walk_(walk) {}
@@ -58,7 +58,7 @@ void walk_frames(const CodeSpace& space, const TrapWalk& walk, uint64_t pc, uint
   Reporter reporter(space, walk);
   while (rbp < end && rbp % 8 == 0) {
     reporter.frame(reinterpret_cast<const void*>(pc));  // NOLINT(performance-no-int-to-ptr)
-    pc = word_at(rbp + 8) - 1;  // in the call, whose return address may begin another block
+    pc = word_at(rbp + 8) - 1;  // inside the call; its return address may begin another block
     uint64_t caller = word_at(rbp);
     if (caller <= rbp) break;
     rbp = caller;

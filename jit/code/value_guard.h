@@ -1,19 +1,19 @@
-// ValueGuard: what stands in front of a version that is made for some values of the parameters.
+// ValueGuard: the check in front of a version that is compiled for some values of the parameters.
 //
-//   counted: sub dword [calls], 1          while a window of calls is counted, the cell leads here
+//   counted: sub dword [calls], 1          the cell leads here while a window of calls is counted
 //            js  told
-//   quiet:   cmp parameter, value          else here: hits cost a comparison and a jump
+//   quiet:   cmp parameter, value          otherwise here: a hit costs a comparison and a jump
 //            jne miss                      (for each parameter)
 //            jmp special
 //   miss:    sub dword [misses], 1
 //            js  told
-//            jmp general                   which is right for all values
+//            jmp general                   correct for all values
 //   told:    mov r11d, method
-//            jmp guard_slow                C says where the call goes: see Routines
+//            jmp guard_slow                C decides where the call goes: see Routines
 //
-// Nothing has been pushed when it runs, so both versions find the arguments as they came. Both
-// words are counted down without a lock: threads that run it at once may lose counts, which only
-// delays.
+// Nothing has been pushed when it runs, so both versions find the arguments unchanged. Both words
+// are counted down without a lock: threads that run the guard at the same time may lose counts,
+// which only causes a delay.
 //
 //   Thread: none of its own; the code any.
 #pragma once
@@ -50,7 +50,7 @@ struct ValueGuard {
   const void* quiet = nullptr;
 };
 
-// Returns whether a parameter comes in a register that a guard can compare.
+// Returns whether a parameter is passed in a register that a guard can compare.
 bool can_guard(const Signature& s, uint32_t param);
 
 // Errors: kInvalidArgument for parameters that cannot be guarded, kResourceExhausted.

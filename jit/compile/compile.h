@@ -28,63 +28,65 @@ namespace uptier::jit {
 struct OptimizeRequest {
   // Estimated executions of each block by site (index 0 is site 1); empty: no profile.
   std::span<const uint64_t> block_counts = {};
-  // How many of them one observed execution stands for: what is rarer may have gone unseen.
+  // The number of executions that one observed execution stands for: rarer blocks may have gone
+  // unseen.
   double sample = 1;
   // The loop at whose header the code is entered from a baseline frame; none: normal entry.
   LoopId osr_loop = LoopId::none();
   // The frame is one of the host's interpreter instead: the code is called with the method's
   // arguments and the address of the slots of the loop's frame state.
   bool from_host = false;
-  // An instrumented copy counts every block that the passes leave, in MethodState::optimized_slab:
-  // the method's own where `probes` says, those of inlined bodies after them, in the words that
-  // CodeTables::inlined_counts says, and what `inlined_sites` asks for in those that
-  // CodeTables::inlined_probes says. There are no checks in it: a call that is sampled counts to its
-  // end, its loops included.
+  // An instrumented copy counts every block that the passes keep, in MethodState::optimized_slab:
+  // the method's own blocks at the places in `probes`; blocks of inlined bodies after them, at the
+  // places in CodeTables::inlined_counts; and the observations of `inlined_sites` at the places in
+  // CodeTables::inlined_probes. It contains no checks: a sampled call counts until it returns,
+  // including its loops.
   Copy copy = Copy::kPlain;
-  // Where it counts, by plan_probes for this very body: one 64-bit counter of the thread's own a
-  // block; null: block k at 8 * (k - 1). Plain copies do not depend on it.
+  // The places of its counters, from plan_probes for this very body: one 64-bit counter of the
+  // thread's own for each block; null: block k at 8 * (k - 1). Plain copies ignore it.
   const ProbePlan* probes = nullptr;
-  // What it observes of inlined bodies beside their blocks, where there is a plan; null:
-  // nothing. Selections and loops are not among it, and no table is recent-weighted.
+  // Its observations of inlined bodies in addition to their blocks, if there is a plan; null: none.
+  // Conditions of selects and loops are not observed, and no table is recent-weighted.
   const SiteProbeRequest* inlined_sites = nullptr;
-  // What its indirect calls were seen to reach.
+  // The observed targets of its indirect calls.
   std::span<const SiteTargets> targets = {};
-  // What its value probes see, if they go on seeing what they saw: see opt/value_speculation.h. Not used
-  // in instrumented copies, nor where exits cannot leave.
+  // The values that its value probes have seen, if they are stable: see opt/value_speculation.h.
+  // Not used in instrumented copies, nor if exits cannot leave.
   std::span<const SiteValues> values = {};
-  // What its parameters are when it is called; a guard has seen to that. Not with an osr_loop.
+  // Known values of its parameters; a guard has checked them before the call. Not with an osr_loop.
   std::span<const ParamValue> params = {};
-  // Whose bodies may take the place of calls; null: none.
+  // The source of bodies that may be inlined; null: none.
   InlineeSource* inlinees = nullptr;
-  // Those with guards may, too. Off, they stay calls, and the compiler has less to do.
+  // Also inlines bodies with guards. If off, their calls stay, and compiling takes less time.
   bool inline_guards = false;
-  // Receives how often the blocks of each inlined body were taken to run, by entry of
-  // CodeTables::inlined and block site - 1, in the unit of `block_counts`; may be null. Nothing where
-  // that is empty.
+  // Receives the assumed execution counts of the blocks of each inlined body, by entry of
+  // CodeTables::inlined and block site - 1, in the unit of `block_counts`; may be null. Left empty
+  // if `block_counts` is empty.
   std::vector<std::vector<float>>* inlined_blocks = nullptr;
-  // What the code counts of itself, see opt/place_tallies.h. Nothing in instrumented copies.
+  // The counters of the code itself, see opt/place_tallies.h. None in instrumented copies.
   TallyRequest tallies = {};
-  // Hears of the passes; may be null.
+  // Is told of the passes; may be null.
   PassObserver* observer = nullptr;
   // May end the compilation; null: nothing does.
   CompileLimit* limit = nullptr;
-  // Guards leave for the host's interpreter, with what their frame_states name, instead of for
-  // baseline code.
+  // Guards exit to the host's interpreter, with the values that their frame_states name, instead of
+  // to baseline code.
   bool to_host = false;
   // Blocks that never ran, by `block_counts`, become exits; not in instrumented copies. `kept`: by
-  // block site - 1, not 0 for those that stay all the same; may be short.
+  // block site - 1, not 0 for blocks that are compiled all the same; may be short.
   bool uncommon_traps = false;
   std::span<const uint8_t> kept = {};
-  // Words, by LoopId, that the headers of long loops compare with 0 (see poll_loops.h), and ask
-  // whether to leave when it is something else; best in the code space's data. Null: none does.
+  // Words, by LoopId, that the headers of long loops compare with 0 (see poll_loops.h); if a word
+  // is not 0, the header asks whether to exit. Best in the code space's data. Null: no header
+  // polls.
   const PollWord* poll = nullptr;
-  // So do the headers of all loops. For tests.
+  // The headers of all loops poll. For tests.
   bool poll_all = false;
-  // Guards that hold, and the starts of all blocks, ask the runtime whether to leave. For tests.
+  // Guards that hold, and the starts of all blocks, ask the runtime whether to exit. For tests.
   bool ask_to_leave = false;
 };
 
-// Errors: kUnsupported names the operation (or a plan that optimized code cannot count by),
+// Errors: kUnsupported names the operation (or a plan whose counters optimized code cannot use),
 // kResourceExhausted the budget, kInvalidInput a bug that the verifier or the assembler caught; in
 // each case nothing was installed.
 Result<std::unique_ptr<Code>> compile_baseline(const CompileInput& in, const BaselineRequest& r);

@@ -8,8 +8,7 @@ namespace {
 
 // A leaf with a small frame may use the stack that the limit keeps free for host functions.
 constexpr uint32_t kSmallFrame = 1024;
-// Frames beyond this are refused: the stack check is made after the frame was taken, below the
-// limit.
+// Larger frames are refused: the stack check comes after the frame was allocated, below the limit.
 constexpr uint32_t kLargestFrame = 1u << 20;
 
 bool makes_calls(const Function& f) {
@@ -21,7 +20,7 @@ bool makes_calls(const Function& f) {
   return false;
 }
 
-// Whether what the plan's probes call is there.
+// Checks that the functions which the plan's probes call are given.
 Status check(const CompileInput& in, const ProbePlan& plan) {
   bool scalable = plan.counters == CounterMode::kScalable || plan.counters == CounterMode::kDual;
   const Helpers& h = in.helpers;
@@ -61,7 +60,7 @@ Result<std::unique_ptr<Code>> compile_baseline(const CompileInput& in, const Bas
   if (Status s = check(in, r); !s.ok()) return s.error();
   Liveness live = compute_liveness(in.function);
   FrameLayout frame = layout_frame(in.function, live);
-  // Guards that leave for the host use what its slots name.
+  // Guards that exit to the host use the values in the host's slots.
   uint32_t guards = r.to_host && in.helpers.leave != nullptr ? count_guards(in.function) : 0;
   Function with_exits;
   if (guards != 0) {
@@ -76,7 +75,7 @@ Result<std::unique_ptr<Code>> compile_baseline(const CompileInput& in, const Bas
     if (compiler.frame_size() > kLargestFrame) {
       return Error{ErrorCode::kUnsupported, in.function.name + ": the frame exceeds 1 MiB"};
     }
-    // Spill slots are known only now; the second attempt is the last.
+    // The number of spill slots is known only now; the second attempt is the last.
     if (check_stack || compiler.frame_size() <= kSmallFrame) return compiler.publish();
     check_stack = true;
   }

@@ -17,7 +17,7 @@
 namespace uptier::jit {
 namespace {
 
-// More than this is left to the baseline: time and memory grow with the number of live values.
+// Larger functions stay in the baseline: time and memory grow with the number of live values.
 constexpr size_t kMostInstructions = 1'000'000;
 
 // Debug builds check the register allocation of functions up to this size; the checker is slow.
@@ -49,7 +49,7 @@ Status check_optimize(const CompileInput& in, const OptimizeRequest& r) {
   return {};
 }
 
-// Returns where block probes count, by block site - 1; empty in a plain copy.
+// Returns the counters of block probes, by block site - 1; empty for a plain copy.
 Result<std::vector<uint32_t>> counters_of(const Function& f, const OptimizeRequest& r) {
   std::vector<uint32_t> offsets;
   if (r.copy == Copy::kPlain) return offsets;
@@ -64,7 +64,7 @@ Result<std::vector<uint32_t>> counters_of(const Function& f, const OptimizeReque
   return p->blocks;
 }
 
-// Returns how much of the slab the method's own blocks take.
+// Returns the size of the slab's part for the method's own blocks.
 uint32_t own_bytes(const Function& f, const OptimizeRequest& r) {
   return r.probes == nullptr ? 8 * f.block_sites : r.probes->bytes;
 }
@@ -78,7 +78,7 @@ bool observes_sites(const CompileInput& in, const OptimizeRequest& r) {
   return can_observe(in, r) && r.probes->has_sites();
 }
 
-// Returns what is observed of inlined bodies beside their blocks, if anything is.
+// Returns the observations of inlined bodies in addition to their blocks, if there are any.
 std::optional<SiteProbeRequest> inlined_sites(const CompileInput& in, const OptimizeRequest& r) {
   if (r.inlined_sites == nullptr || !can_observe(in, r)) return std::nullopt;
   SiteProbeRequest sites = *r.inlined_sites;
@@ -91,7 +91,7 @@ Error given_up(const CompileInput& in) {
   return Error{ErrorCode::kUnsupported, in.function.name + ": the compilation was given up"};
 }
 
-// Returns whether a block is worth looking at that a profile has never seen.
+// Returns whether some block has never run according to the profile, and may become an exit.
 bool may_prune(const OptimizeRequest& r) {
   return r.uncommon_traps && r.copy == Copy::kPlain &&
          std::find(r.block_counts.begin(), r.block_counts.end(), 0u) != r.block_counts.end();
@@ -99,7 +99,7 @@ bool may_prune(const OptimizeRequest& r) {
 
 bool may_guess(const OptimizeRequest& r) { return !r.values.empty() && r.copy == Copy::kPlain; }
 
-// The words that a compilation has taken for its tallies: it gives them back unless code is made.
+// The words that a compilation took for its tallies: it gives them back unless code is made.
 class WordsInHand {
  public:
   WordsInHand(const TallyRequest& r, const TallyTable& table) : source_(r.source), table_(table) {}
@@ -117,7 +117,7 @@ class WordsInHand {
   bool kept_ = false;
 };
 
-// The body to compile, from where it is entered.
+// The body to compile, beginning at its entry.
 class Body {
  public:
   Body(const CompileInput& in, const OptimizeRequest& r)
@@ -161,7 +161,8 @@ class Body {
   std::span<const int32_t> slots() const { return body_.slots; }
 
  private:
-  // A frame that is observed for some rounds of a loop asks at its header when they are over.
+  // A frame that is observed for some iterations of a loop polls at its header to learn when they
+  // are over.
   void poll_at(LoopId loop) {
     auto at = std::ranges::lower_bound(polling_, loop);
     if (at == polling_.end() || *at != loop) polling_.insert(at, loop);

@@ -24,7 +24,7 @@ class Counting {
   }
 
  private:
-  // What must stay first in its block.
+  // Instructions that must stay first in their block.
   static bool is_mark(const Inst& i) {
     if (i.op == Opcode::kLoopHeader) return true;
     return i.op == Opcode::kProbe && i.imm == static_cast<uint64_t>(ProbeKind::kBlock);

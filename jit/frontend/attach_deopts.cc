@@ -19,7 +19,7 @@ class GuardAttacher {
         in_loop_(blocks_in_loops(f)) {}
 
   void run() {
-    size_t next = 0;  // of states_
+    size_t next = 0;  // index in states_
     for (Block b : f_.layout) {
       const StatePoint* state = nullptr;
       for (size_t n = 0; n < f_.block(b).insts.size(); ++n) {

@@ -1,4 +1,4 @@
-// BlockExits: guards that leave for baseline code at the start of a block.
+// BlockExits: guards that exit to baseline code at the start of a block.
 #pragma once
 
 #include <span>
@@ -10,17 +10,17 @@ namespace uptier::jit {
 
 class BlockExits {
  public:
-  // `f` as it was built, except what attach_deopts did.
+  // `f` is as it was built, except for attach_deopts.
   BlockExits(Function& f, const DeoptContext& c);
 
   // Returns a block's place in the build order.
   uint32_t position(Block b) const { return position_[b.index()]; }
-  // Makes a guard on a constant that leaves at the start of `b`: fails always, or `holds`. Appends
-  // the constant and the guard to `out`; they are not placed otherwise.
+  // Makes a guard on a constant that exits to the start of `b`: it always fails, or always `holds`.
+  // Appends the constant and the guard to `out`; the caller places them.
   void add(Block b, GuardReason reason, bool holds, std::vector<InstId>& out);
-  // Makes a guard on `condition` that leaves at the start of `b` for value site `n` of
-  // value_probes(). It stands there, or, when `passed` is given, on an edge that passes these for
-  // b's parameters. `in_loop`: whether it is reached again and again.
+  // Makes a guard on `condition` that exits to the start of `b` for value site `n` of
+  // value_probes(). It is placed there, or, if `passed` is given, on an edge that passes these
+  // values for b's parameters. `in_loop`: whether it is executed repeatedly.
   void add_value(Block b, Value condition, uint32_t n, std::span<const Value> passed, bool in_loop,
                  std::vector<InstId>& out);
   bool in_loop(Block b) const { return in_loop_[b.index()]; }

@@ -13,7 +13,8 @@ bool is_constant(const Function& f, Value v) {
   return i.valid() && f.inst(i).op == Opcode::kConst;
 }
 
-// Its own, or that of a selection on the same condition right in front of it.
+// Returns whether the branch has a probe, or a `select` on the same condition right before it has
+// one.
 bool has_probe(const Function& f, Block b) {
   const auto& insts = f.block(b).insts;
   if (insts.size() < 2) return false;

@@ -12,7 +12,7 @@ using jit::InstId;
 
 // ---- Misuse ---------------------------------------------------------------------------------
 
-// From here on nothing is added, so the function stays well formed as far as it goes.
+// After a misuse nothing is added, so the part that was built stays well formed.
 bool FunctionBuilder::Impl::refuse(std::string_view what) const {
   if (!misuse) return false;
   std::string where = current.valid() ? " in block " + std::to_string(current.index()) : "";
@@ -58,7 +58,7 @@ bool FunctionBuilder::Impl::refuse_sealed(Block b) const {
 
 // ---- Filling --------------------------------------------------------------------------------
 
-// The operands are values of the function.
+// The operands must be values of the function.
 Value FunctionBuilder::Impl::append(const Inst& i) {
   if (!may_append()) return Value::none();
   InstId id = f.add_inst(i, jit::result_type(f, i));
@@ -110,7 +110,7 @@ void FunctionBuilder::Impl::begin_plain() {
   memory = append({.op = Opcode::kFrameMemory, .type = Type::kRef});
 }
 
-// What is declared later carries a value from some blocks to the one after them.
+// A Variable that is declared later only carries a value from some blocks to their successors.
 void FunctionBuilder::Impl::declare_place() {
   bool in_entry = current == f.entry();
   places.push_back(in_entry ? memory_bytes : kNoPlace);
@@ -133,7 +133,7 @@ Value FunctionBuilder::Impl::load_variable(Variable x) {
 
 namespace {
 
-// Entries that the tables start with: small functions then allocate each table once.
+// Initial capacities: small functions then allocate each table once.
 constexpr size_t kFirstInsts = 64;
 constexpr size_t kFirstBlocks = 16;
 constexpr size_t kFirstEdges = 32;
@@ -293,7 +293,7 @@ Value FunctionBuilder::select(Value condition, Value a, Value b) {
       {.op = Opcode::kSelect, .type = m.type_of(a), .args = m.f.make_list({{condition, a, b}})});
 }
 
-// What says how slots were described (slot_laws.h) does not look through a select.
+// slot_laws.h does not look through a select.
 void FunctionBuilder::make_own(std::span<const Variable> variables) {
   Value yes = i32(1);
   for (Variable x : variables) {
@@ -324,7 +324,7 @@ void FunctionBuilder::store(Opcode op, Value v, const Address& at) {
 
 namespace {
 
-// Tables up to this are searched one by one.
+// Tables up to this size are searched linearly.
 constexpr size_t kShortTable = 16;
 
 size_t hash_of(const Signature& s) {
@@ -474,7 +474,8 @@ LoopId FunctionBuilder::loop_header(uint32_t pc, std::span<const Variable> slots
                "to it, and begin the loop there") &&
       m.expect(!m.blocks[m.here().index()].sealed, "a loop header is sealed after its back edges");
   if (!fits) return LoopId(m.f.loop_count);
-  // A plain body is not entered from an interpreter, and loads would come before the header.
+  // A plain body is not entered from an interpreter, and loads would have to come before the
+  // header.
   std::vector<Value> values;
   for (Variable x : m.plain ? std::span<const Variable>() : slots) values.push_back(use(x));
   LoopId id(m.f.loop_count++);
@@ -495,7 +496,8 @@ void FunctionBuilder::guard(Value condition, GuardReason reason) {
                  .args = impl_->f.make_list({{condition}})});
 }
 
-// In compiled code the guard always leaves, and the trap is what IR wants at the end of a block.
+// In compiled code the guard always exits; the trap is there because a block must end with a
+// terminator.
 void FunctionBuilder::leave(GuardReason reason) {
   guard(i32(0), reason);
   trap(TrapCode::kUnreachable);

@@ -1,4 +1,4 @@
-// Ends a build: needless parameters go, reachable blocks stay, sites get their numbers.
+// Ends a build: removes needless parameters and unreachable blocks, and numbers the sites.
 #include <algorithm>
 #include <utility>
 
@@ -36,9 +36,9 @@ void keep_reachable(Function& f) {
   std::erase_if(f.layout, [&](Block b) { return !seen[b.index()]; });
 }
 
-// Removes block parameters that can only be one value. A parameter is needless when all its
-// arguments, other than itself, are the same value; removing one may make another needless, so the
-// parameters that are left are gone through until nothing changes.
+// Removes block parameters that can have only one value. A parameter is needless if all its
+// arguments, other than itself, are the same value. Removing one may make another needless, so the
+// remaining parameters are visited until nothing changes.
 class ParamPruner {
  public:
   ParamPruner(Function& f, const EdgeArgs& args)
@@ -56,7 +56,7 @@ class ParamPruner {
   }
 
  private:
-  // Sorts the edges of blocks in the layout by the block that they lead to.
+  // Sorts the edges of blocks in the layout by their target.
   void collect_incoming() {
     auto each = [&](auto visit) {
       for (Block b : f_.layout) {
@@ -69,7 +69,7 @@ class ParamPruner {
     };
     each([&](uint32_t to, uint32_t) { ++first_[to]; });
     uint32_t total = 0;
-    for (uint32_t& n : first_) n = total += n;  // the end of each block's edges, so far
+    for (uint32_t& n : first_) n = total += n;  // for now, the end of each block's edges
     incoming_.resize(total);
     each([&](uint32_t to, uint32_t e) { incoming_[--first_[to]] = e; });
   }
@@ -78,9 +78,9 @@ class ParamPruner {
                                         first_[b.index() + 1] - first_[b.index()]);
   }
 
-  // Follows aliases and shortens the way for the next one.
+  // Follows aliases, and shortens the chain for later calls.
   Value resolve(Value v) {
-    if (v.index() >= alias_.size()) return v;  // misuse of the builder; the verifier says so
+    if (v.index() >= alias_.size()) return v;  // misuse of the builder; the verifier reports it
     Value root = alias_[v.index()];
     if (!root.valid()) return v;
     while (alias_[root.index()].valid()) root = alias_[root.index()];
@@ -88,12 +88,12 @@ class ParamPruner {
     return root;
   }
 
-  // What an edge passes to a parameter; none when the builder was misused.
+  // Returns the value that an edge passes to a parameter; none if the builder was misused.
   Value arg(uint32_t edge, Value param) { return resolve(args_.get(edge, f_.value(param).index)); }
 
-  // Forwards, where a parameter hangs on an earlier one, and backwards, where a loop's parameter
-  // waits for those of the loops in it: nests of any depth take two rounds. Each returns whether
-  // one was needless; once none is, none will be.
+  // Forwards if a parameter depends on an earlier one; backwards if a loop's parameter depends on
+  // those of inner loops: nests of any depth take two rounds. Each returns whether one was
+  // needless; once none is, none will be.
   bool prune_forwards() {
     return std::erase_if(left_, [&](Value p) { return prune(p); }) != 0;
   }
@@ -141,13 +141,13 @@ class ParamPruner {
     f_.block(b).params = f_.make_list(kept_);
   }
 
-  // Bodies that compilers make take one or two; a needless parameter that is left costs time only.
+  // Bodies from compilers take one or two; a needless parameter that is left only costs time.
   static constexpr int kMostRounds = 16;
 
   Function& f_;
   const EdgeArgs& args_;
   std::vector<Value> alias_;        // by value
-  std::vector<uint32_t> first_;     // by block: its first place in incoming_
+  std::vector<uint32_t> first_;     // by block: its first index in incoming_
   std::vector<uint32_t> incoming_;  // edges
   std::vector<Value> left_;         // parameters, in the order of their blocks
   std::vector<Value> kept_, passed_;
@@ -187,7 +187,7 @@ Function BuilderAccess::finish(FunctionBuilder& builder) {
   ParamPruner(f, m.edge_args).run();
   if (m.plain) jit::shorten_lives(f, m.memory_bytes, m.short_life);
   jit::number_sites(f);
-  // Of a probe that cannot be reached nothing will be known: it has no site.
+  // If the probe is unreachable, nothing will be known of it: it has no site.
   for (auto [asks, probe] : m.known_counts) f.inst(asks).aux = f.inst(probe).aux;
   return f;
 }

@@ -1,7 +1,7 @@
-// FunctionBuilder::Impl: what a FunctionBuilder holds while it builds.
+// FunctionBuilder::Impl: the state of a FunctionBuilder while it builds.
 //
-// The instructions of the current block are gathered here and given to it when it ends, so that a
-// block allocates once.
+// The instructions of the current block are collected here and given to the block when it ends, so
+// that a block allocates once.
 #pragma once
 
 #include <initializer_list>
@@ -22,18 +22,19 @@ struct FunctionBuilder::Impl : SsaConstruction {
   std::optional<jit::Function> adopted;
   std::vector<Value> params;
   std::vector<jit::InstId> body;  // of the current block
-  // Described plainly (plain_form.h): Variables declared in the entry are words of the frame's memory.
+  // In the plain form (plain_form.h), Variables declared in the entry are words of the frame's
+  // memory.
   bool plain = false;
   Value memory;
   std::vector<uint32_t> places;  // by Variable: offset, or kNoPlace
   uint32_t memory_bytes = 0;
-  uint32_t short_life = 0;  // blocks that a value may live for and stay one
+  uint32_t short_life = 0;  // blocks that a value may live for without being put into memory
   uint32_t location = 0;
   std::vector<jit::InstId> host_probes;
-  // Instructions that ask what a probe has come to.
+  // Instructions that ask for the count of a probe, with that probe.
   std::vector<std::pair<jit::InstId, jit::InstId>> known_counts;
 
-  // Places in the function's tables, as soon as these are too long to be searched.
+  // Indices in the function's tables, once these are too long to be searched.
   std::unordered_map<uint32_t, uint32_t> callee_places;        // by MethodId::number()
   std::unordered_multimap<size_t, uint32_t> signature_places;  // by hash
   uint32_t callee(MethodId method, std::string_view name, SignatureId signature);
@@ -45,9 +46,10 @@ struct FunctionBuilder::Impl : SsaConstruction {
   void store_variable(Variable x, Value v);
   Value load_variable(Variable x);
   bool in_memory(Variable x) const { return plain && places[x.index()] != kNoPlace; }
-  // Remembers a misuse, unless there was one. Returns false.
+  // Records a misuse unless there already is one. Returns false.
   bool refuse(std::string_view what) const;
-  // Returns whether there was none, and the condition holds; else it is one.
+  // Returns whether there was no misuse and the condition holds; if the condition fails, records a
+  // misuse.
   bool expect(bool condition, std::string_view what) const {
     return misuse.ok() && (condition || refuse(what));
   }
@@ -59,7 +61,7 @@ struct FunctionBuilder::Impl : SsaConstruction {
   bool has_slow(Variable x) const;
   bool is_type(Type t) const;
   bool is_op(Opcode op, std::initializer_list<Shape> shapes) const;
-  // Returns whether an instruction may follow here: there is a block that has not ended.
+  // Returns whether an instruction may follow here: the current block has not ended.
   bool may_append() const {
     return expect(current.valid(), "the block has ended and no other is current");
   }
@@ -70,7 +72,7 @@ struct FunctionBuilder::Impl : SsaConstruction {
     }
     return misuse.ok();
   }
-  // Returns whether there may be a jump to it.
+  // Returns whether a jump to the block may be added.
   bool is_open(Block b) const { return has(b) && (!blocks[b.index()].sealed || refuse_sealed(b)); }
   bool refuse_sealed(Block b) const;
 

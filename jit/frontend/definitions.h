@@ -1,8 +1,8 @@
-// Definitions: which value a Variable has at the end of a block, as far as a builder knows.
+// Definitions: the known values of Variables at the ends of blocks, for a builder.
 //
-// Most questions are about the block that a Variable was last defined or looked up in, so that
-// answer lies beside the Variable. It moves to one flat hash table when another block takes its
-// place: no allocation an entry, and nothing to free one by one.
+// Most questions are about the block in which a Variable was last defined or looked up, so that
+// answer is stored with the Variable. When another block takes its place, the answer moves to one
+// flat hash table: entries are not allocated one by one, nor freed one by one.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +16,21 @@ namespace uptier {
 class Definitions {
  public:
   void reserve(size_t variables) { last_.reserve(variables); }
-  // Forgets everything, but keeps the room.
+  // Forgets everything, but keeps the memory.
   void clear() {
     last_.clear();
     table_.clear();
     shift_ = 64;
     mask_ = room_ = 0;
   }
-  // What the tables take.
+  // Returns the size of the tables.
   size_t bytes() const {
     return last_.capacity() * sizeof(Entry) + (table_.capacity() + old_.capacity()) * sizeof(Cell);
   }
-  // Takes the next Variable; they come in the order of their indices.
+  // Adds the next Variable; they come in the order of their indices.
   void declare() { last_.emplace_back(); }
 
-  // Returns the value at the end of `b`, null when it is not known; valid up to the next set().
+  // Returns the value at the end of `b`, null if it is not known; valid until the next set().
   const Value* find(Variable x, Block b) const {
     const Entry& last = last_[x.index()];
     if (last.block == b) return &last.value;
@@ -59,7 +59,7 @@ class Definitions {
 
   static uint64_t key(Variable x, Block b) { return uint64_t{x.index()} << 32 | b.index(); }
 
-  // Returns the cell of a key, or the free cell where it belongs. At most half of them are taken.
+  // Returns the cell of a key, or the free cell for it. At most half of the cells are taken.
   size_t place(uint64_t key) const {
     size_t at = (key * 0x9e3779b97f4a7c15ull) >> shift_;  // Fibonacci hashing
     while (table_[at].key != key && table_[at].key != kFree) at = (at + 1) & mask_;
@@ -87,10 +87,10 @@ class Definitions {
 
   std::vector<Entry> last_;  // by Variable
   std::vector<Cell> table_;
-  std::vector<Cell> old_;  // the table before it grew; its room is used when it grows again
-  unsigned shift_ = 64;    // what leaves as many bits of a hash as the table has places for
+  std::vector<Cell> old_;  // the table before it grew; its memory is reused when it grows again
+  unsigned shift_ = 64;    // shifts a hash right to as many bits as the table size needs
   size_t mask_ = 0;
-  size_t room_ = 0;  // cells that may be taken before the table grows
+  size_t room_ = 0;  // cells that may still be taken before the table grows
 };
 
 }  // namespace uptier

@@ -1,4 +1,4 @@
-// deopt_rows: what attach_deopts and BlockExits share: rows that say where a guard leaves to.
+// deopt_rows: shared by attach_deopts and BlockExits: rows that say where a guard exits to.
 #pragma once
 
 #include <cstdint>

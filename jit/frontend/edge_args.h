@@ -1,4 +1,4 @@
-// EdgeArgs: what each edge of a function that is being built passes.
+// EdgeArgs: the arguments of each edge of a function that is being built.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace uptier {
 
-// By edge and by the index of the parameter.
+// Indexed by edge and by the index of the parameter.
 class EdgeArgs {
  public:
   void reserve(size_t edges) { lists_.reserve(edges); }
   void add_edge() { lists_.emplace_back(); }
-  // Returns what the edge passes, none when nothing was set.
+  // Returns the argument, none if it was not set.
   Value get(uint32_t edge, uint32_t index) const {
     const jit::ValueList& l = lists_[edge];
     return index < l.size ? pool_[l.at + index] : Value::none();
   }
   void set(uint32_t edge, uint32_t index, Value v);
-  // Takes over the memory of another one, which is empty afterwards, but no table of more bytes than
-  // `most`.
+  // Takes over the memory of another EdgeArgs, which is empty afterwards, except tables of more
+  // than `most` bytes.
   void take_room(EdgeArgs& other, size_t most);
 
  private:

@@ -178,7 +178,7 @@ void Interpreter::evaluate_inst(const Inst& i) {
   set(i.result, e.bits);
 }
 
-// What an inlined body does is counted for its method.
+// Counts a site of an inlined body for its method.
 void Interpreter::count_site(uint32_t body, SiteId site) {
   const Function& f = function();
   MethodId m = body == 0 ? frame().method : f.inlined[body - 1].method;
@@ -223,7 +223,7 @@ uint64_t observed_bits(Type t, uint64_t bits) {
 
 void Interpreter::fail_guard(const Inst& i) {
   outcome_.reason = static_cast<GuardReason>(i.aux);
-  // One that leaves at a block's start has no state.
+  // A guard that exits at the start of a block has no state.
   if (InstId id = frame().frame_state; id.valid()) {
     const Inst& state = function().inst(id);
     outcome_.pc = state.imm;
@@ -277,7 +277,7 @@ void Interpreter::store(const Inst& i) {
   std::memcpy(to, &raw, size);
 }
 
-// Each element is a step: what a loop would have taken.
+// Each element counts as a step, as an iteration of the loop would have.
 void Interpreter::bulk(const Inst& i) {
   auto size = static_cast<unsigned>(i.imm);
   uint64_t raw = get(i, 0);

@@ -1,13 +1,13 @@
 // interpret.h: the reference interpreter, the oracle that both compilers are compared with.
 //
-// It executes one instruction after the other on the functions of semantics.h, without any
-// cleverness: every value has a 64-bit word in its frame, frames are on a heap stack, so deep
-// recursion needs no native stack. It touches no memory that it was not told of, so that no program
-// can crash it.
+// It executes one instruction after the other, using the functions of semantics.h, in the simplest
+// way: every value has a 64-bit word in its frame, and frames are on a heap stack, so deep
+// recursion needs no native stack. It touches no memory except the given ranges, so no program can
+// crash it.
 //
-// It counts what probes count: block and host probes and call sites by site, edges, and visits of
-// each loop header; what a body does that is inlined counts for its method. Counts of the first n
-// steps are exact whatever ends the run. What else probes see goes to an observer.
+// It counts the same as probes: block probes, host probes and call sites by site, edges, and visits
+// of each loop header. Events of an inlined body count for its method. Counts of the first n steps
+// are exact whatever ends the run. Other observations of probes go to an observer.
 //
 //   Thread: one at a time.
 #pragma once
@@ -31,53 +31,54 @@ struct MemoryRange {
   bool writable = true;
 };
 
-// What a function outside the interpreter gives back: a result, or a trap.
+// The outcome of a function outside the interpreter: a result, or a trap.
 struct OutsideResult {
   uint64_t bits = 0;
   TrapCode trap = TrapCode::kNone;
 };
 
-// Hears of what the instrumented copy of a method would observe, in order.
+// Receives the events that the instrumented copy of a method would observe, in order.
 class InterpretObserver {
  public:
   virtual ~InterpretObserver() = default;
-  // A probe of the host. `seen` is its value as ProbeKind describes it, 0 without one.
+  // A probe of the host. `seen` is its value as ProbeKind describes it, 0 if it has none.
   virtual void probe(MethodId, const Inst& /*probe*/, uint64_t /*seen*/) {}
   // The target of a call_indirect, before the call.
   virtual void target(MethodId, SiteId, uint64_t /*target*/) {}
   // A loop is entered through an edge from outside of it; a function, with LoopId(loop_count).
   virtual void entered(MethodId, LoopId) {}
-  // It is left through an edge, or by returning. Innermost first, before what is entered.
+  // A loop is left through an edge, or by returning. Innermost first, before loops that are
+  // entered.
   virtual void left(MethodId, LoopId) {}
   // A method of the module is called from a site of another; entered() follows.
   virtual void called(MethodId, SiteId, MethodId /*callee*/) {}
   // A block of the method's own body begins.
   virtual void block(MethodId, SiteId) {}
-  // Its header is visited, after entered() if this is the first time.
+  // A loop header is visited; after entered() if this is the first visit.
   virtual void iterated(MethodId, LoopId) {}
 };
 
 struct InterpretOptions {
   uint64_t step_limit = 100'000'000;  // instructions, over all calls of a run
   uint32_t depth_limit = 10'000;      // frames; one more is trap stack_exhausted
-  // An access outside all of these is trap out_of_bounds_memory when it has kMemTraps, and stops
-  // the run when it has not.
+  // An access outside all of these is trap out_of_bounds_memory if it has kMemTraps, and otherwise
+  // stops the run.
   std::vector<MemoryRange> memory = {};
-  // Host functions, and methods that are not in the module. A run that needs one stops when it is
-  // not given.
+  // Host functions, and methods that are not in the module. A run that needs one stops if it is not
+  // given.
   std::function<OutsideResult(const HostCallee&, std::span<const uint64_t>)> call_host = {};
   std::function<OutsideResult(MethodId, std::span<const uint64_t>)> call_method = {};
   InterpretObserver* observer = nullptr;
 };
 
-// Returns what a probe sees of a value.
+// Returns the value that a probe sees for a value of the type.
 uint64_t observed_bits(Type t, uint64_t bits);
 
 struct InterpretOutcome {
   enum class Kind : uint8_t {
     kReturned,
     kTrapped,
-    kStopped,  // the program did what compiled code must never be given, or ran too long: see `why`
+    kStopped,  // the program did something that compiled code must never do, or ran too long: see `why`
   };
   Kind kind = Kind::kStopped;
   uint64_t bits = 0;  // the result, zero-extended; 0 for functions without result
@@ -85,7 +86,7 @@ struct InterpretOutcome {
   MethodId method;        // of the instruction that trapped
   uint32_t location = 0;  // of the instruction that trapped
   std::string why;
-  // Of the guard that failed, when `trap` is kGuardFailed.
+  // If `trap` is kGuardFailed, the data of that guard.
   GuardReason reason = GuardReason::kType;
   uint64_t pc = 0;
   uint32_t inline_depth = 0;
@@ -100,21 +101,21 @@ class Interpreter {
   // Calls a function with the bits of its arguments. Counts add up over runs.
   InterpretOutcome run(MethodId method, std::span<const uint64_t> args);
 
-  // Executions by site (index 0 is site 1). Empty when the function was never entered.
+  // Executions by site (index 0 is site 1). Empty if the function was never entered.
   std::span<const uint64_t> site_counts(MethodId m) const { return counts_[m.index()].sites; }
-  // Visits of loop headers by LoopId. Empty when the function was never entered.
+  // Visits of loop headers by LoopId. Empty if the function was never entered.
   std::span<const uint64_t> loop_counts(MethodId m) const { return counts_[m.index()].loops; }
-  // Executions of edges by number (see flow_graph.h; index 0 is edge 1). Empty when the function
-  // was never entered.
+  // Executions of edges by number (see flow_graph.h; index 0 is edge 1). Empty if the function was
+  // never entered.
   std::span<const uint64_t> edge_counts(MethodId m) const { return counts_[m.index()].edges; }
   // Calls so far.
   uint64_t entries(MethodId m) const { return counts_[m.index()].entries; }
-  // Methods that there are counts of: those of the module when the interpreter was made.
+  // The number of methods with counts: those of the module when the interpreter was created.
   uint32_t methods() const { return static_cast<uint32_t>(counts_.size()); }
   // Instructions executed so far, over all runs.
   uint64_t steps() const { return steps_; }
 
-  // The ref that call_indirect takes for a method of the module; not an address of anything.
+  // The ref with which call_indirect calls a method of the module; not the address of anything.
   static uint64_t address_of(MethodId m) { return kMethodBase + 16 * uint64_t{m.index()}; }
 
  private:
@@ -123,7 +124,7 @@ class Interpreter {
     std::vector<uint64_t> values;
     Block block;
     uint32_t position = 0;
-    Value result_to;                    // of the caller: receives what this frame returns
+    Value result_to;                    // of the caller: receives the result of this frame
     InstId frame_state;                 // the last one seen in the current block
     std::vector<uint64_t> memory = {};  // of frame_memory
   };
@@ -153,7 +154,7 @@ class Interpreter {
   void observe(const Inst& i);
   const LoopForest& forest();
 
-  // Returns the place of an access, or null after having ended the run.
+  // Returns the host address of an access, or null after ending the run.
   void* place(const Inst& i, size_t first, unsigned size, bool write);
   void* place_at(const Inst& i, uint64_t address, unsigned size, bool write);
   void finish(const Inst& i, OutsideResult r);
@@ -170,7 +171,7 @@ class Interpreter {
   const Module& module_;
   InterpretOptions options_;
   std::vector<Counts> counts_;
-  std::vector<std::optional<LoopForest>> forests_;  // made when an observer asks
+  std::vector<std::optional<LoopForest>> forests_;  // computed when an observer needs them
   std::vector<Frame> frames_;
   InterpretOutcome outcome_;
   bool running_ = false;

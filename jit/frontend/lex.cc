@@ -72,7 +72,7 @@ class Lexer {
   }
 
   // A sign belongs to the number after an exponent's letter: e in decimals, p in hex. A dot belongs
-  // to it when the number goes on after.
+  // to it if a digit follows.
   size_t end_of_number() const {
     size_t i = at_ + 1;
     bool hex = false;

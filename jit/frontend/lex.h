@@ -2,7 +2,7 @@
 //
 // A token is a view into the text, which must outlive it. Lines end instructions, so an end of line
 // is a token of its own (several in a row, with comments between, are one). Any bytes are accepted:
-// what is no token becomes kBad.
+// bytes that form no token become kBad.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Token {
     kEnd,
     kNewline,
     kWord,      // [A-Za-z_][A-Za-z0-9_]*
-    kNumber,    // a digit, or '-' and a letter or digit, then what numbers are made of
+    kNumber,    // a digit, or '-' and a letter or digit, then more characters of numbers
     kName,      // @word or @"quoted"; text is without the @
     kLocation,  // @digits; text is without the @
     kPunct,     // one character, or ->
@@ -34,7 +34,7 @@ struct Token {
 // Splits a text into tokens; the last one is kEnd. `;` starts a comment that ends with the line.
 std::vector<Token> lex(std::string_view text);
 
-// Returns what a kName token says: quotes and \xHH escapes resolved. Empty for a bad escape.
+// Returns the name in a kName token: quotes and \xHH escapes resolved. Empty for a bad escape.
 std::string unquote(std::string_view name);
 
 }  // namespace uptier::jit

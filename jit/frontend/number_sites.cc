@@ -31,7 +31,7 @@ class SiteNumbering {
   }
 
  private:
-  // Notes which probes there are as well.
+  // Also records which kinds of probes there are.
   void number_calls(Block b) {
     auto& insts = f_.block(b).insts;
     bool has_block_probe = false;
@@ -47,7 +47,7 @@ class SiteNumbering {
     std::erase_if(insts, [&](InstId i) { return is_block_probe(f_.inst(i)); });
   }
 
-  // Loops whose header was unreachable are gone: the rest is numbered densely.
+  // Loops whose header was unreachable are gone: the others are numbered densely.
   void place_block_probe(Block b, SiteId site) {
     InstId probe = f_.add_inst(
         {.op = Opcode::kProbe, .aux = site, .imm = static_cast<uint64_t>(ProbeKind::kBlock)},

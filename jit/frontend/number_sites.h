@@ -1,12 +1,11 @@
 // number_sites: gives a function in build order its block probes and its numbers.
 //
-//   sites    block probes 1..blocks in layout order, then calls, then host probes, then those that
-//            the library places by itself (param_uses.h, select_probes.h,
-//            branch_probes.h), each in order
+//   sites    block probes 1..blocks in layout order, then calls, then host probes, then the probes
+//            that the library adds (param_uses.h, select_probes.h, branch_probes.h), each in order
 //   loops    0.. in layout order
 //   cfg_hash of the result
 //
-// Shared by the builder and by the reader of text, so that both number alike.
+// Shared by the builder and the reader of text, so that both number alike.
 #pragma once
 
 #include "jit/ir/function.h"
@@ -14,12 +13,14 @@
 
 namespace uptier::jit {
 
-// Numbers a function from scratch: block probes it already has are placed again. The hash stays 0
-// while a block has no terminator or an edge leads nowhere (the verifier names those).
+// Numbers a function from scratch: block probes that it already has are placed again. The hash
+// stays 0 while a block has no terminator or an edge has no valid target (the verifier reports
+// both).
 void number_sites(Function& f);
 
-// Whose probe it is, in the order of sites: the host's; the library's; its own of branches, which came
-// later, so that they leave the sites of all others as they were in profiles that were saved before.
+// Returns the owner of a probe, in the order of sites: the host; the library; the library's probes
+// of branches. These came later and so have the last sites, because the sites of all other probes
+// must stay as they are in saved profiles.
 inline constexpr uint32_t kProbeOwners = 3;
 inline uint32_t owner_of_probe(const Inst& probe) {
   if ((probe.flags & kProbeOwn) == 0) return 0;

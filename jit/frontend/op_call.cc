@@ -28,7 +28,7 @@ const char* call_that_makes(Shape s) noexcept {
     case Shape::kFrameState: return "frame_state";
     case Shape::kGuard: return "guard";
     case Shape::kBulk:
-    case Shape::kFrameMemory: return nullptr;  // the library makes them
+    case Shape::kFrameMemory: return nullptr;  // only the library makes them
   }
   return nullptr;
 }

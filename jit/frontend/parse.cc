@@ -12,7 +12,7 @@ namespace {
 
 using Kind = Token::Kind;
 
-// What a message calls a token.
+// Returns the name of a token in messages.
 std::string quoted(const Token& t) {
   if (t.kind == Kind::kEnd) return "the end of the text";
   if (t.kind == Kind::kNewline) return "the end of the line";
@@ -20,7 +20,7 @@ std::string quoted(const Token& t) {
   return "'" + prefix + std::string(t.text) + "'";
 }
 
-// Returns n of "v<n>" or "b<n>"; UINT32_MAX when the token is something else.
+// Returns n of "v<n>" or "b<n>"; UINT32_MAX if the token is something else.
 uint32_t number_after(char letter, const Token& t) {
   if (t.kind != Kind::kWord || t.text.size() < 2 || t.text[0] != letter) return UINT32_MAX;
   uint32_t n = 0;
@@ -265,7 +265,7 @@ bool FunctionParser::block_params(Block b) {
   return in_.expect(")");
 }
 
-// Every name that was used must have been defined; the first use in the text is reported.
+// Every name that is used must be defined; reports the first use of one that is not.
 bool FunctionParser::finish() {
   const Token* first = nullptr;
   auto check = [&](const auto& mentions) {

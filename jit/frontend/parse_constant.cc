@@ -21,7 +21,7 @@ std::optional<uint64_t> parse_unsigned(std::string_view s) {
   return v;
 }
 
-// From -2^(n-1) to 2^n - 1, so that both signed and unsigned spellings are read.
+// Accepts -2^(n-1) to 2^n - 1: both signed and unsigned spellings.
 std::optional<uint64_t> parse_int(Type t, std::string_view s) {
   bool negative = !s.empty() && s[0] == '-';
   auto v = parse_unsigned(negative ? s.substr(1) : s);
@@ -47,7 +47,7 @@ std::optional<uint64_t> parse_float(std::string_view s) {
   }
   bool hex = starts_hex(s);
   if (hex) s.remove_prefix(2);
-  // from_chars reads words and a sign of its own, which are refused here.
+  // from_chars also accepts words and a sign, which are refused here.
   auto begins = [&](char c) {
     return (c >= '0' && c <= '9') || c == '.' || (hex && (c | 32) >= 'a' && (c | 32) <= 'f');
   };

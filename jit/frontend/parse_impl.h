@@ -1,6 +1,7 @@
-// What parse.cc (modules, blocks) and parse_inst.cc (instructions) share.
+// TokenReader, FunctionParser: shared by parse.cc (modules, blocks) and parse_inst.cc
+// (instructions).
 //
-// Parsing functions return false once something is wrong; the first message is kept.
+// Parsing functions return false after an error; the first message is kept.
 #pragma once
 
 #include <string>
@@ -45,7 +46,7 @@ class TokenReader {
   bool at_end() const { return peek().kind == Token::Kind::kEnd; }
   void rewind() { at_ = 0; }
 
-  // Takes the token when it is this character (or "->").
+  // Takes the token if it is this character (or "->").
   bool accept(std::string_view punct);
   bool accept_word(std::string_view word);
   void skip_newlines();
@@ -54,7 +55,7 @@ class TokenReader {
   bool expect_word(std::string_view word);
   bool expect_newline();
   bool expect_type(Type& out);
-  // Reads "(i32, f64)", or with the result that `arrow_result` asks for "(i32)->i32".
+  // Reads "(i32, f64)".
   bool expect_types(std::vector<Type>& out);
   bool expect_signature(Signature& out);
   bool expect_u32(uint32_t& out);
@@ -85,7 +86,7 @@ class FunctionParser {
   Function take() { return std::move(f_); }
 
  private:
-  // A value or block that was mentioned, and where first.
+  // A value or block that was mentioned, and its first mention.
   template <typename T>
   struct Mention {
     T id;

@@ -8,13 +8,13 @@
 namespace uptier::jit {
 namespace {
 
-// Bodies with fewer blocks times values need no look.
+// Bodies with a smaller product of blocks and values need no check.
 constexpr uint64_t kSurelyFew = uint64_t{1} << 26;
-// Members that the sets of live values may have: a thousand values live in each of 8,192 blocks.
+// The most members of the sets of live values: a thousand values live in each of 8,192 blocks.
 constexpr uint64_t kMostMembers = uint64_t{1} << 23;
 
-// Puts long-lived values into memory: a store after the definition, a load in front of the first
-// use in each block. Constants are made again instead.
+// Puts long-lived values into memory: a store after the definition, a load before the first use in
+// each block. Constants are computed again instead.
 class Shortener {
  public:
   Shortener(Function& f, Value memory, uint32_t bytes, uint32_t most)
@@ -33,15 +33,15 @@ class Shortener {
 
  private:
   struct Life {
-    uint32_t from = 0, last = 0;  // places in the layout: of the definition, of the last use
+    uint32_t from = 0, last = 0;  // positions in the layout: of the definition, of the last use
     uint32_t at = 0;              // offset in the memory, once it has one
     bool stored = false;
-    Block here;  // where `again` is what stands for it
+    Block here;  // the block where `again` replaces it
     Value again;
   };
 
-  // Counts loop headers as well: without one between definition and last use, what lies between is
-  // all of the life.
+  // Also counts loop headers: if there is none between definition and last use, that distance is
+  // the whole life.
   void find_lives() {
     uint32_t place = 0, headers = 0;
     headers_.reserve(f_.layout.size());
@@ -79,7 +79,7 @@ class Shortener {
     return id.valid() && f_.inst(id).op == Opcode::kConst ? &f_.inst(id) : nullptr;
   }
 
-  // Returns how many instructions stay in front of what is stored at the start of a block.
+  // Returns how many instructions must stay before a store at the start of a block.
   size_t leading(Block b, const std::vector<InstId>& insts) const {
     auto is = [&](Opcode op) { return [this, op](InstId i) { return f_.inst(i).op == op; }; };
     if (b == f_.entry()) {
@@ -109,7 +109,7 @@ class Shortener {
     f_.block(b).insts.assign(out_.begin(), out_.end());
   }
 
-  // The pool may move meanwhile.
+  // Indexes the pool each time, because it may be reallocated meanwhile.
   void rename(Block b, ValueList list) {
     for (uint32_t k = 0; k < list.size; ++k) {
       Value v = here(b, f_.pool[list.at + k]);
@@ -117,7 +117,7 @@ class Shortener {
     }
   }
 
-  // Returns what stands for a value in a block.
+  // Returns the replacement of a value in a block.
   Value here(Block b, Value v) {
     if (v.index() >= lives_.size() || f_.value(v).block == b || !is_long(v)) return v;
     Life& l = lives_[v.index()];
@@ -169,9 +169,9 @@ class Shortener {
   const Value memory_;
   uint32_t bytes_;
   const uint32_t most_;
-  std::vector<Life> lives_;        // by value, of those that were described
+  std::vector<Life> lives_;        // by value, for the described values
   std::vector<uint32_t> place_;    // by block
-  std::vector<uint32_t> headers_;  // by place: of loops, up to there
+  std::vector<uint32_t> headers_;  // by position: number of loop headers up to there
   std::vector<InstId> out_;
 };
 

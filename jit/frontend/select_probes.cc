@@ -61,7 +61,8 @@ class AwaitedSelects {
 
   // ---- Addresses --------------------------------------------------------------------------------
 
-  // Marks what the addresses of accesses in loops are computed from, without memory between.
+  // Marks the values from which addresses of accesses in loops are computed without going through
+  // memory.
   void find_addresses() {
     std::vector<Value> left;
     auto mark = [&](Value v) {
@@ -104,7 +105,7 @@ class AwaitedSelects {
 
   // ---- Cycles -----------------------------------------------------------------------------------
 
-  // What the edges to a block pass for its parameter.
+  // Returns the values that the edges to a block pass for its parameter.
   std::vector<Value> passed(Value param) const {
     const ValueData& d = f_.value(param);
     std::vector<Value> values;
@@ -114,7 +115,8 @@ class AwaitedSelects {
     return values;
   }
 
-  // What a value is computed from. What is defined outside of loops is on no cycle.
+  // Returns the values that a value is computed from. A value defined outside of loops is on no
+  // cycle.
   std::vector<Value> sources(Value v) const {
     const ValueData& d = f_.value(v);
     if (!loop_of(d.block).valid()) return {};
@@ -125,8 +127,9 @@ class AwaitedSelects {
     return {args.begin(), args.end()};
   }
 
-  // Strongly connected components of values and their sources, of all that `v` is computed from.
-  // Source: Tarjan, "Depth-first search and linear graph algorithms", 1972, without recursion.
+  // Finds the strongly connected components of values and their sources, among all that `v` is
+  // computed from. Source: Tarjan, "Depth-first search and linear graph algorithms", 1972, without
+  // recursion.
   void find_cycles(Value v) {
     std::vector<Step> path;
     std::vector<Value> open;
@@ -177,7 +180,7 @@ class AwaitedSelects {
   Predecessors preds_;
   std::vector<bool> address_;    // by value
   std::vector<Visit> visits_;    // by value
-  std::vector<uint8_t> writes_;  // by loop: whether something in it is written
+  std::vector<uint8_t> writes_;  // by loop: whether something in it writes memory
   uint32_t last_ = 0;
 };
 
@@ -213,7 +216,7 @@ void place_select_probes(Function& f, const LoopForest& forest) {
     probe.args = f.make_list({{f.args(f.inst(id))[0]}});
     probe.imm = static_cast<uint64_t>(ProbeKind::kValue);
     InstId made = f.add_inst(probe, Type::kNone);
-    // After it, so that a comparison before it stays its neighbour.
+    // After the select, so that a comparison before it stays next to it.
     auto& insts = f.block(f.value(f.inst(id).result).block).insts;
     insts.insert(std::ranges::find(insts, id) + 1, made);
   }

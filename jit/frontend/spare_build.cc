@@ -8,7 +8,7 @@
 namespace uptier::jit {
 namespace {
 
-// Returns the last of a list, none where it is empty.
+// Returns the last element of a list, or an empty one.
 template <typename T>
 T take_last(std::vector<T>& from) {
   if (from.empty()) return {};
@@ -17,7 +17,7 @@ T take_last(std::vector<T>& from) {
   return last;
 }
 
-// Gives `to` the empty tables of another builder, which is told nothing any more.
+// Gives `to` the empty tables of another builder, which is no longer used.
 void take_tables(BuilderAccess::Impl& to, BuilderAccess::Impl& from) {
   take_room(to.params, from.params, SpareBuild::kMostBytes);
   take_room(to.blocks, from.blocks, SpareBuild::kMostBytes);
@@ -34,7 +34,7 @@ void take_tables(BuilderAccess::Impl& to, BuilderAccess::Impl& from) {
   to.defs = std::move(from.defs);
 }
 
-// The same of a function that nobody reads any more.
+// The same for a function that is no longer read.
 void take_tables(Function& f, Function& from) {
   take_room(f.insts, from.insts, SpareBuild::kMostBytes);
   take_room(f.blocks, from.blocks, SpareBuild::kMostBytes);

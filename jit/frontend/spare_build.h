@@ -1,15 +1,15 @@
-// SpareBuild: the memory of descriptions that are over, for those to come.
+// SpareBuild: reuses the memory of finished descriptions for later ones.
 //
-//   begin   spare tables -> builder      before the host is asked
-//   keep    builder -> spare tables      when it has been finished
-//   keep    Function -> spare tables     when nobody reads it any more
+//   begin   spare tables -> builder      before the host describes a method
+//   keep    builder -> spare tables      when the description is finished
+//   keep    Function -> spare tables     when the function is no longer read
 //
-// A description grows a dozen tables, which are freed a moment later: what that allocates, copies and
-// frees is a sixteenth of what describing executes. Tables are handed on empty: what goes on is their
-// capacity.
+// A description grows a dozen tables, which are freed a moment later: allocating, copying and
+// freeing them is a sixteenth of the instructions that a description executes. Tables are handed on
+// empty, for their capacity.
 //
-// Bounded: two of each kind (one for a thread of the program's, one for the worker), and no table
-// beyond kMostBytes.
+// Bounded: at most two of each kind (one for a thread of the program, one for the worker), and no
+// table beyond kMostBytes.
 //
 //   Thread: any.
 #pragma once

@@ -10,8 +10,8 @@ using jit::InstId;
 
 // ---- Dominators -------------------------------------------------------------------------------
 
-// Returns the block above both in the tree of dominators; none where that is not known, or would
-// take too long.
+// Returns the nearest common ancestor of both in the dominator tree; none if it is not known, or
+// would take too long.
 Block SsaConstruction::common_dominator(Block a, Block b) {
   while (a != b) {
     if (blocks[a.index()].depth < blocks[b.index()].depth) std::swap(a, b);
@@ -24,7 +24,7 @@ Block SsaConstruction::common_dominator(Block a, Block b) {
   return a;
 }
 
-// Starts to fill `b`. What leads to it so far gives its dominator.
+// Starts to fill `b`. Its dominator follows from the edges that lead to it so far.
 void SsaConstruction::begin(Block b) {
   BlockState& s = blocks[b.index()];
   s.begun_at = ++clock;
@@ -34,7 +34,7 @@ void SsaConstruction::begin(Block b) {
     in_order &= clock == 1;  // the entry
     return;
   }
-  // From the last to the first: along a chain of branches to `b` each step is a short one.
+  // From the last to the first: along a chain of branches to `b`, each step is short.
   Block d = incoming[s.last_pred].from;
   for (uint32_t e = incoming[s.last_pred].before; e != kEnd && d.valid(); e = incoming[e].before) {
     d = common_dominator(incoming[e].from, d);
@@ -43,8 +43,8 @@ void SsaConstruction::begin(Block b) {
   s.depth = d.valid() ? blocks[d.index()].depth + 1 : 0;
 }
 
-// Seals `b`. What came to it since it was begun must be below it, or its dominator is not the one
-// that was found.
+// Seals `b`. If an edge that was added since `b` was begun does not come from below `b`, the
+// dominator may be wrong and is forgotten.
 void SsaConstruction::close(Block b) {
   BlockState& s = blocks[b.index()];
   uint32_t late = s.begun_at == 0 ? 0 : s.pred_count - s.known_preds;
@@ -55,8 +55,8 @@ void SsaConstruction::close(Block b) {
   s.sealed = true;
 }
 
-// Returns a block that has the same value of `x` at its end as `b` has at its start; none where
-// that is not known.
+// Returns a block at whose end `x` has the same value as at the start of `b`; none if that is not
+// known.
 Block SsaConstruction::same_above(Variable x, const BlockState& b) const {
   if (!in_order || !b.sealed || !b.dominator.valid()) return Block::none();
   bool same = defined_at[x.index()] <= blocks[b.dominator.index()].begun_at;
@@ -71,10 +71,10 @@ Value SsaConstruction::lookup(Variable x, Block b) {
   return known != nullptr ? *known : lookup_slow(x, b);
 }
 
-// Walks up while there is one predecessor, or what paths have in common; where paths join otherwise
-// it makes a parameter, whose edges are filled by fill_pending(), so no recursion is needed however
-// long the function is. A walk longer than there are blocks goes round an unreachable loop, where
-// any value will do.
+// Walks up through single predecessors, or to a dominator with the same value. If paths join
+// otherwise, it makes a parameter; fill_pending() fills its edges, so no recursion is needed
+// however long the function is. A walk longer than the number of blocks goes around an unreachable
+// loop, where any value will do.
 Value SsaConstruction::lookup_slow(Variable x, Block b) {
   walked.clear();
   const Value* known = nullptr;
@@ -93,7 +93,7 @@ Value SsaConstruction::lookup_slow(Variable x, Block b) {
   return v;
 }
 
-// Returns a value for `x` that the start of `b` defines.
+// Returns a value for `x` that is defined at the start of `b`.
 Value SsaConstruction::make_at_start(Variable x, Block b) {
   BlockState& s = blocks[b.index()];
   Type t = variables[x.index()];
@@ -136,7 +136,7 @@ void SsaConstruction::fill_edges(Variable x, Value param) {
   }
 }
 
-// The body is to be described again, plainly. Until the host is done nothing is added.
+// The body must be described again, in the plain form. Until the host is done, nothing is added.
 bool SsaConstruction::give_up() {
   too_much = true;
   current = Block::none();

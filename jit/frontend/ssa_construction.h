@@ -1,18 +1,18 @@
-// SsaConstruction: which value a Variable has where, while a function is described.
+// SsaConstruction: the values of Variables in each block, while a function is described.
 //
-// Braun's construction (Braun et al., "Simple and Efficient Construction of Static Single Assignment
-// Form", 2013), with a shortcut that saves most of the parameters that would turn out to be redundant.
-// Where paths join in `b`, and all of them go through `d`, a Variable without a definition in between
-// has at `b` the value that it has at `d`. What lies in between was begun after `d`, so it is enough
-// that the Variable was last defined in a block that was begun no later than `d`.
+// Uses Braun's construction (Braun et al., "Simple and Efficient Construction of Static Single
+// Assignment Form", 2013), with a shortcut that saves most of the parameters that would turn out to
+// be redundant. If paths join in `b`, and all of them go through `d`, a Variable that is not
+// defined between them has the same value at `b` as at `d`. The blocks between were begun after
+// `d`, so it is sufficient that the Variable was last defined in a block begun no later than `d`.
 //
-// A dominator that might still change is not used: nothing is concluded through a block that is
-// unsealed, nor where blocks are begun before anything leads to them. Then a parameter is made, and
+// A dominator that might still change is not used: nothing is concluded through an unsealed block,
+// nor if blocks are begun before anything leads to them. In these cases a parameter is made, and
 // BuilderAccess::finish() removes it if it is redundant.
 //
-// Predecessors, and parameters that wait for the seal of their block, are chains through flat arrays.
-// Edge arguments are kept apart from the function's pool, because parameters appear in any order while
-// blocks are sealed.
+// Predecessors, and parameters that wait for the seal of their block, are chains through flat
+// arrays. Edge arguments are kept apart from the function's pool, because parameters appear in any
+// order while blocks are sealed.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +29,10 @@ namespace uptier {
 
 struct SsaConstruction {
   static constexpr uint32_t kEnd = UINT32_MAX;
-  // What the search for dominators may spend on average.
+  // The average number of steps that the search for dominators may take.
   static constexpr uint64_t kStepsPerBlock = 64;
-  // What the search for values of Variables may spend: blocks walked, parameters made, edges filled.
-  // What real programs spend: docs/notes/0045.
+  // The steps that the search for values of Variables may take: blocks walked, parameters made,
+  // edges filled. For the numbers of real programs see docs/notes/0045.
   static constexpr uint64_t kFreeSteps = 1 << 18;
   static constexpr uint64_t kStepsPerInst = 16;
 
@@ -41,14 +41,14 @@ struct SsaConstruction {
     uint32_t begun_at = 0;  // by `clock`; 0: not begun
     uint32_t pred_count = 0;
     uint32_t known_preds = 0;  // when it was begun
-    Block dominator;           // the next block that all paths go through; none: not known
+    Block dominator;           // the nearest known block that all paths go through; none: not known
     uint32_t depth = 0;        // below the last known dominator
     uint32_t first_pred = kEnd, last_pred = kEnd;        // edges
-    uint32_t first_waiting = kEnd, last_waiting = kEnd;  // places in `waiting`
+    uint32_t first_waiting = kEnd, last_waiting = kEnd;  // indices in `waiting`
   };
   struct Incoming {
     Block from;
-    uint32_t before = kEnd, next = kEnd;  // of the edges into the same block
+    uint32_t before = kEnd, next = kEnd;  // among the edges into the same block
   };
   struct Waiting {
     Variable variable;
@@ -67,18 +67,18 @@ struct SsaConstruction {
   // Parameters whose edges are not filled in yet; drained before any public call returns.
   std::vector<std::pair<Variable, Value>> pending;
   std::vector<Block> walked;  // scratch space of lookup
-  // Constants that go in front of their blocks, the latest first, when all is described.
+  // Constants that go in front of their blocks, the latest first, when the description is complete.
   std::vector<std::pair<Block, jit::InstId>> zeros;
   Block current;
   uint32_t clock = 0;       // blocks begun so far
   uint64_t steps_left = 0;  // of searches for dominators
   uint64_t steps = 0;       // of searches for values
-  bool too_much = false;    // they took more than they may: it is to be described plainly
-  bool in_order = true;     // something led to each block when it was begun
+  bool too_much = false;    // the search took more: describe the body in the plain form
+  bool in_order = true;     // every block had a predecessor when it was begun
 
-  mutable Status misuse;  // the first; nothing is added after it
+  mutable Status misuse;  // the first misuse; nothing is added after it
 
-  // Counts what a search has taken. Returns false when it was more than the body may take.
+  // Counts the steps of a search. Returns false if the total exceeds the limit for the body.
   bool spend(uint64_t n) {
     steps += n;
     return steps <= kFreeSteps + kStepsPerInst * f.insts.size() || give_up();

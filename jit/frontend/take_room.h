@@ -1,4 +1,4 @@
-// take_room: hands the memory of a table on to the next one.
+// take_room: reuses the memory of a table for another one.
 #pragma once
 
 #include <cstddef>

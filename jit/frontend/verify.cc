@@ -243,7 +243,8 @@ void Verifier::check_dominance() {
     if (!d.reachable(b)) report(b, "the block cannot be reached");
   }
   if (!problems_.empty()) return;
-  // Where each value is defined: its block, and 0 for a parameter or 1 + its instruction's place.
+  // The definition of each value: its block, and 0 for a parameter or 1 + its instruction's
+  // position.
   struct Place {
     Block block;
     uint32_t position = 0;
@@ -278,7 +279,7 @@ void Verifier::check_dominance() {
 
 // ---- Observation --------------------------------------------------------------------------------
 
-// loop_header first, then the block probe, and neither anywhere else.
+// loop_header comes first, then the block probe, and neither anywhere else.
 void Verifier::check_observation(Block b) {
   const auto& insts = f_.block(b).insts;
   size_t probe_at = f_.inst(insts[0]).op == Opcode::kLoopHeader ? 1 : 0;
@@ -304,7 +305,7 @@ void Verifier::check_guards(Block b) {
   for (InstId id : f_.block(b).insts) {
     const Inst& i = f_.inst(id);
     bool at_block = i.op == Opcode::kGuard && i.imm != 0 && f_.deopts[i.imm - 1].at_block;
-    // States do not come along when a body is inlined: its guards have their values.
+    // An inlined body does not keep its states: its guards have their values.
     bool needs = i.op == Opcode::kGuard && !at_block && i.body == 0;
     if (needs && !has_state) report(b, i, lost);
     if (i.op == Opcode::kFrameState) has_state = true;
@@ -314,7 +315,7 @@ void Verifier::check_guards(Block b) {
   }
 }
 
-// Returns whether check_numbers() has nothing to say, in one walk but where hosts have probes of their own.
+// Returns whether check_numbers() would find no problem; takes one walk unless hosts have probes.
 bool Verifier::numbers_fit() const {
   SiteId block = 0, call = static_cast<SiteId>(f_.layout.size());
   uint32_t loop = 0, host_probes = 0;
@@ -334,8 +335,8 @@ bool Verifier::numbers_fit() const {
          f_.loop_count == loop && f_.cfg_hash == cfg_hash(f_);
 }
 
-// As built: block k carries site k + 1; calls, then host probes and the library's own follow; loops
-// count up.
+// As built: block k has site k + 1; then calls, host probes and the library's own probes follow;
+// loops are numbered in order.
 void Verifier::check_numbers() {
   if (stage_ != Stage::kBuilt || numbers_fit()) return;
   SiteId site = 0;

@@ -1,7 +1,7 @@
-// verify.h: says what is wrong with a Function, and where.
+// verify.h: finds the rules of the IR that a Function breaks, and where.
 //
 // Every rule of the IR is checked here, in this order; broken structure ends the search, because
-// what follows would have to guess:
+// later checks rely on it:
 //
 //   structure   lists and ids in range, blocks laid out once, instructions placed once, terminators
 //               last and nowhere else, values defined once
@@ -23,13 +23,14 @@
 
 namespace uptier::jit {
 
-// Passes may duplicate, remove and reorder blocks, so less holds for sites and loops afterwards.
+// Passes may duplicate, remove and reorder blocks, so fewer rules for sites and loops hold
+// afterwards.
 enum class Stage : uint8_t {
   kBuilt,        // sites and loop ids are dense and in build order, the hash fits
   kTransformed,  // they are in range
 };
 
-// A function may have no more sites or loops than this (64 MiB of counters).
+// The most sites and the most loops of a function (64 MiB of counters).
 inline constexpr uint32_t kMaxSites = 1u << 23;
 
 // Returns up to `limit` problems, each "@f b2: v5 = add.i32 v1, v2: operand 2 is i64, not i32".
@@ -37,13 +38,13 @@ inline constexpr uint32_t kMaxSites = 1u << 23;
 std::vector<std::string> find_problems(const Function& f, Stage stage = Stage::kBuilt,
                                        size_t limit = 20);
 
-// Errors: kInvalidInput with the problems, one a line.
+// Errors: kInvalidInput with the problems, one per line.
 Status verify(const Function& f, Stage stage = Stage::kBuilt);
 
 // Verifies every function, and that calls within the module have their callee's signature.
 Status verify(const Module& m, Stage stage = Stage::kBuilt);
 
-// Verifies only the latter. Each function passes the verifier.
+// Verifies only that calls have their callee's signature. Each function must pass the verifier.
 Status verify_calls(const Module& m);
 
 }  // namespace uptier::jit

@@ -19,9 +19,9 @@ Status verify_built(const Function& f) {
 bool Verifier::host_did_right() {
   if (!std::ranges::all_of(f_.layout, [&](Block b) { return is_filled(b); })) return false;
   check_tables();
-  std::optional<Dominators> d;  // many functions pass on what the entry defines, and no more
+  std::optional<Dominators> d;  // many functions use only values that the entry defines
   for (Block b : f_.layout) {
-    // Where a value is defined in the block, that was before the host could use it.
+    // A value defined in the same block was defined before the host could use it.
     auto defined = [&](Value v) {
       Block at = f_.value(v).block;
       if (at == b || at == f_.entry()) return true;
@@ -42,7 +42,7 @@ bool Verifier::host_did_right() {
   return problems_.empty();
 }
 
-// Returns whether the block has an end, and so have those that it leads to.
+// Returns whether the block and its successors have terminators.
 bool Verifier::is_filled(Block b) const {
   if (!is_terminated(f_, b)) return false;
   return std::ranges::all_of(f_.successors(b),

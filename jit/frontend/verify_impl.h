@@ -1,4 +1,5 @@
-// What verify.cc (structure, control), verify_inst.cc (one instruction) and verify_built.cc share.
+// Verifier: shared by verify.cc (structure, control), verify_inst.cc (one instruction) and
+// verify_built.cc.
 #pragma once
 
 #include <initializer_list>
@@ -16,7 +17,7 @@ class Verifier {
   Verifier(const Function& f, Stage stage, size_t limit) : f_(f), stage_(stage), limit_(limit) {}
 
   std::vector<std::string> run();
-  // Returns whether nothing is wrong with what a builder made (verify_built.cc). Instead of run().
+  // Returns whether a function from a builder has no problem (verify_built.cc). Instead of run().
   bool host_did_right();
 
  private:
@@ -70,7 +71,7 @@ class Verifier {
   void report(Block b, const std::string& rule);
   void report(Block b, const Inst& i, const std::string& rule);
 
-  // Names values and blocks in reports; made for the first one.
+  // Names values and blocks in reports; created for the first report.
   const Printer& printer();
 
   const Function& f_;
@@ -79,10 +80,10 @@ class Verifier {
   std::optional<Printer> printer_;
   std::vector<std::string> problems_;
   bool has_guards_ = false;
-  std::vector<uint8_t> placed_;    // by instruction: 1 when it was seen
+  std::vector<uint8_t> placed_;    // by instruction: 1 if it was seen
   std::vector<uint8_t> laid_out_;  // by block
   std::vector<uint8_t> defined_;   // by value
-  std::vector<bool> counters_;     // by site, once it is asked for
+  std::vector<bool> counters_;     // by site, once needed
 };
 
 }  // namespace uptier::jit

@@ -1,4 +1,4 @@
-// The rules of one instruction, by shape.
+// Checks the rules of one instruction, by shape.
 #include <algorithm>
 #include <array>
 
@@ -23,7 +23,7 @@ std::string type_list(uint8_t mask) {
 
 constexpr size_t kAnyCount = SIZE_MAX;
 
-// Which of kCallCopies and kCallFills the call may have: one of them, with the signature they say.
+// Returns the flag that the call may have, kCallCopies or kCallFills; 0 if its signature does not fit.
 uint8_t bulk_flags(const Function& f, const Inst& call) {
   constexpr std::array kParams = {Type::kRef, Type::kRef, Type::kI32, Type::kI32, Type::kI32};
   if (call.aux >= f.signatures.size()) return 0;
@@ -34,7 +34,7 @@ uint8_t bulk_flags(const Function& f, const Inst& call) {
 
 }  // namespace
 
-// Returns whether an instruction is of a common kind, and right in every way. Most are.
+// Returns whether an instruction is of a common kind and satisfies every rule. Most do.
 bool Verifier::is_plain(const Inst& i) const {
   if (i.site != 0 || i.body > f_.inlined.size()) return false;
   Shape shape = info(i.op).shape;
@@ -86,7 +86,7 @@ bool Verifier::is_plain_branch(const Inst& i, Shape shape) const {
   return (args.empty() || f_.type_of(args[0]) == Type::kI32) && edges_fit(i);
 }
 
-// Returns whether each edge passes what the parameters of its block take.
+// Returns whether the arguments of each edge fit the parameters of its target.
 bool Verifier::edges_fit(const Inst& i) const {
   for (const Edge& e : f_.edges_of(i)) {
     if (!fits(e)) return false;
@@ -179,7 +179,7 @@ void Verifier::check_shape_operands(Block b, const Inst& i) {
   }
 }
 
-// A guard of optimized code has the values of the frames that it leaves for as well.
+// A guard of optimized code also has the values of the frames that it exits to.
 void Verifier::check_guard(Block b, const Inst& i) {
   if (i.imm == 0 || stage_ == Stage::kBuilt) {
     if (i.imm != 0) report(b, i, "a guard leaves for frames before there are any");
@@ -217,7 +217,7 @@ void Verifier::check_probe(Block b, const Inst& i) {
   if (want_count(b, i, needs ? 1 : 0, 1) && i.args.size == 1) want_type(b, i, 0, types);
 }
 
-// An address is the operands from `first` on; a store has its value before them.
+// An address consists of the operands from `first` on; a store has its value before them.
 void Verifier::check_address(Block b, const Inst& i, size_t first) {
   if (!want_count(b, i, first + 1, first + 2)) return;
   if (first == 1) want_type(b, i, 0, mask_of(i.type));
@@ -339,7 +339,7 @@ void Verifier::check_sites(Block b, const Inst& i) {
   if (block && i.aux > blocks) report(b, i, "the site is none of a block");
 }
 
-// Site 0: its probe cannot be reached. Passes may have removed the probe of another.
+// Site 0: its probe is unreachable. Passes may have removed the probe of another site.
 void Verifier::check_known_count(Block b, const Inst& i, uint32_t count) {
   if (i.aux > count) return report(b, i, "the probe's site is out of range");
   if (i.aux == 0 || stage_ == Stage::kTransformed) return;

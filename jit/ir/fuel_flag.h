@@ -7,7 +7,8 @@
 
 namespace uptier::jit {
 
-// Flag of loads and stores that only add_fuel() places; a call's flag of the same value is another.
+// Only add_fuel() sets this flag of loads and stores. A call's flag of the same value has another
+// meaning.
 inline constexpr uint8_t kMemFuel = 4;
 
 // Returns whether a load or store that the verifier has accepted goes to the thread's fuel.

@@ -99,7 +99,7 @@ Predecessors::Predecessors(const Function& f) : first_(f.blocks.size() + 1) {
   uint32_t end = 0;
   for (uint32_t& n : first_) n = end += n;
   all_.resize(end);
-  // Backwards, since each list is filled from its end; then its end has become its beginning.
+  // Backwards, since each list is filled from its end; afterwards the index is its beginning.
   for (auto b = f.layout.rbegin(); b != f.layout.rend(); ++b) {
     const Inst& t = f.terminator(*b);
     for (uint32_t e = t.edges_at + t.edge_count; e-- > t.edges_at;) {

@@ -5,12 +5,12 @@
 //
 //   - every Value has one definition: an instruction or a block parameter; it dominates its uses
 //   - `layout` lists the live blocks in build order, the entry first; passes may reorder it
-//   - a block is a list of instructions of which the last, and only the last, ends it
-//   - block k of the build order carries `probe block k+1` first in its list (after loop_header)
-//   - where a pass has split a block, the rest begins with the block's probe again, marked as one
-//     that resumes: the block's site, with a share of its executions, counted no second time
+//   - a block is a list of instructions; the last one is a terminator, and no other is
+//   - block k of the build order has `probe block k+1` first in its list (after loop_header)
+//   - if a pass has split a block, the rest begins with the block's probe again, marked as
+//     `resumes`: the block's site, with a share of its executions, which is not counted again
 //
-//   Thread: none of its own; whoever holds it.
+//   Thread: none of its own; its owner's.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ struct Inst {
   uint8_t flags = 0;        // MemFlags
   uint32_t aux = 0;         // meaning by Shape: signature, trap code, loop id, site, reason, ...
   uint32_t loc = 0;         // the host's source location
-  uint32_t body = 0;        // whose locations and sites these are, see Origin
+  uint32_t body = 0;        // of its locations and sites, see Origin
   SiteId site = 0;          // calls: the call site's id (a probe has its own in aux)
   Value result = {};        // none for instructions without one
   ValueList args = {};
@@ -79,47 +79,47 @@ struct Callee {
   SignatureId signature;
 };
 
-// A C function called directly. `address` is null in IR that was read from text and names a
-// function that the reader does not know.
+// A C function called directly. `address` is null in IR that was read from text, for a name that
+// the reader does not know.
 struct HostCallee {
   std::string name;
   const void* address = nullptr;
   SignatureId signature;
 };
 
-// A body that stands in the place of a call. Following `parent` gives the path to the root.
+// A body inlined in place of a call. Following `parent` gives the path to the root.
 struct InlinedBody {
-  uint32_t parent = 0;  // the body that calls it: 0 the function's own, else 1 + its index
+  uint32_t parent = 0;  // the body with the call: 0 the function's own, else 1 + its index
   SiteId site = 0;      // of the call, in the parent
   MethodId method;
   uint32_t block_sites = 0;  // of the method, as Function's
   uint32_t site_count = 0;
   std::string name;
-  uint32_t loc = 0;  // of the call, the parent's
+  uint32_t loc = 0;  // of the call, in the parent
 
   friend bool operator==(const InlinedBody&, const InlinedBody&) = default;
 };
 
-// One frame that an exit leaves for. Its values are operands of the guard, in this order.
+// One frame that an exit creates. Its values are operands of the guard, in this order.
 struct DeoptFrame {
-  uint32_t body = 0;           // whose frame: 0 the function's own
-  uint32_t point = 0;          // where its baseline code goes on, see analysis/deopt_targets.h
-  uint32_t pc = 0;             // the host's, of a frame that goes to its interpreter
-  std::vector<int32_t> slots;  // where each value goes: displacements from the frame's rbp
-  uint32_t host_slots = 0;     // then so many values, of the host's slots in order
+  uint32_t body = 0;           // whose frame: 0 the function's own, see Origin
+  uint32_t point = 0;          // where its baseline code resumes, see analysis/deopt_targets.h
+  uint32_t pc = 0;             // the host's pc, if the frame resumes in its interpreter
+  std::vector<int32_t> slots;  // the places of its values: displacements from the frame's rbp
+  uint32_t host_slots = 0;     // then this many values, of the host's slots in order
 };
 
-// What a guard leaves behind when it fails: frames, the innermost first.
+// The frames that a guard creates when it fails, the innermost first.
 struct Deopt {
   uint32_t exit = 0;      // its number, see analysis/deopt_targets.h
-  bool at_block = false;  // left at a block's start, without a frame_state
+  bool at_block = false;  // exits at a block's start, without a frame_state
   bool in_loop = false;   // of the function as it was built
-  bool stressed = false;  // asks the runtime whether to fail although it holds
+  bool stressed = false;  // asks the runtime whether to fail even if it holds
   bool to_host = false;   // the one frame goes to the host's interpreter, not to baseline code
-  LoopId polls = {};      // the header that asks by it whether to leave although it holds; or none
+  LoopId polls = {};  // the header whose poll this guard is: it may exit even if it holds; or none
   std::vector<DeoptFrame> frames;
 
-  // Returns whether it may be left although its condition holds.
+  // Returns whether it may exit even if its condition holds.
   bool asks() const { return stressed || polls.valid(); }
 };
 
@@ -136,9 +136,9 @@ class Function {
   std::vector<Edge> edges;
   std::vector<Value> pool;
   std::vector<Block> layout;
-  std::vector<InlinedBody> inlined;  // parents come before what is inlined into them
-  // By a guard's imm - 1. Filled by the optimizing compiler: such a guard has the values of its
-  // frames as operands after the condition.
+  std::vector<InlinedBody> inlined;  // parents come before the bodies inlined into them
+  // Indexed by a guard's imm - 1. Filled by the optimizing compiler: such a guard has the values of
+  // its frames as operands after the condition.
   std::vector<Deopt> deopts;
   uint32_t loop_count = 0;   // loop ids are 0..loop_count-1
   uint32_t site_count = 0;   // site ids are 1..site_count
@@ -157,7 +157,7 @@ class Function {
   const ValueData& value(Value v) const { return values[v.index()]; }
   Type type_of(Value v) const { return values[v.index()].type; }
 
-  // Views into the pool; invalidated by whatever adds values to it.
+  // Views into the pool; invalidated by any function that adds values to it.
   std::span<Value> list(ValueList l) { return {pool.data() + l.at, l.size}; }
   std::span<const Value> list(ValueList l) const { return {pool.data() + l.at, l.size}; }
   std::span<Value> args(const Inst& i) { return list(i.args); }
@@ -174,12 +174,12 @@ class Function {
   std::span<Edge> successors(Block b) { return edges_of(terminator(b)); }
   std::span<const Edge> successors(Block b) const { return edges_of(terminator(b)); }
 
-  // Growing. Lists grow by doubling, the old place in the pool is left behind.
+  // Growing. Lists grow by doubling; their old place in the pool is abandoned.
   ValueList make_list(std::span<const Value> values);
   void push(ValueList& l, Value v);
   Block add_block();
   Value add_block_param(Block b, Type t);
-  // Adds an instruction without placing it; gives it a result value when `result_type` says so.
+  // Adds an instruction without placing it; it gets a result value unless `result_type` is kNone.
   InstId add_inst(const Inst& i, Type result_type);
   // Adds it at the end of a block.
   InstId append(Block b, const Inst& i, Type result_type);
@@ -192,30 +192,31 @@ inline uint32_t probe_tag(const Inst& probe) { return static_cast<uint32_t>(prob
 inline bool is_block_probe(const Inst& i) {
   return i.op == Opcode::kProbe && probe_kind(i) == ProbeKind::kBlock;
 }
-// Returns whether one number is what the probe has come to: a counter, a hit or a gauge.
+// Returns whether the result of the probe is one number: for a counter, a hit or a gauge.
 inline bool counts_up(const Inst& probe) {
   ProbeKind kind = probe_kind(probe);
   bool is = kind == ProbeKind::kCounter || kind == ProbeKind::kHit || kind == ProbeKind::kGauge;
   return is && probe.op == Opcode::kProbe;
 }
-// A block probe's flag: a later part of the block, in which the tag says how many of kWholeShare
-// executions of the block come there.
+// A block probe's flag: it marks a later part of the block. The tag says how many of kWholeShare
+// executions of the block reach it.
 inline constexpr uint8_t kProbeResumes = 1;
-// The flag of a value probe that the library has placed by itself; of a call_target, in front of the
-// indirect call whose site it has.
+// The flag of a value probe that the library has placed, and of a call_target before the indirect
+// call whose site it has.
 inline constexpr uint8_t kProbeOwn = 2;
 inline constexpr uint32_t kWholeShare = 65536;
 inline bool resumes(const Inst& probe) { return (probe.flags & kProbeResumes) != 0; }
 
-// Returns the type of an instruction's result (kNone when it has none) from its row and fields.
+// Returns the type of an instruction's result (kNone if it has none), from its opcode row and
+// fields.
 Type result_type(const Function& f, const Inst& i);
 
-// What frame_memory may ask for, in bytes.
+// The most bytes that frame_memory may ask for.
 inline constexpr uint64_t kMostFrameMemory = 1 << 20;
-// Returns the instruction that asks for memory of the frame's own, null where there is none.
+// Returns the frame_memory instruction, or null if there is none.
 const Inst* find_frame_memory(const Function& f);
 
-// A block that leads to another, and the edge's index in Function::edges.
+// A predecessor of a block, and the edge's index in Function::edges.
 struct Predecessor {
   Block from;
   uint32_t edge;
@@ -234,11 +235,11 @@ class Predecessors {
   }
 
  private:
-  std::vector<uint32_t> first_;  // by block: its first place in all_; one more at the end
+  std::vector<uint32_t> first_;  // by block: its first index in all_; one more at the end
   std::vector<Predecessor> all_;
 };
 
-// Returns the layout positions of the blocks: position[b.index()], or UINT32_MAX when not laid out.
+// Returns the layout positions of the blocks: position[b.index()], or UINT32_MAX if not laid out.
 std::vector<uint32_t> layout_positions(const Function& f);
 
 }  // namespace uptier::jit

@@ -1,8 +1,8 @@
-// InlinePath: which of the bodies that are inlined into a method one is, across compilations.
+// InlinePath: identifies a body that is inlined into a method, across compilations.
 //
-// A call by its site, in the body that calls, and the method that is called there (a guess may know
-// several). No two bodies of one code have the same path. How bodies are numbered is a matter of one
-// compilation (see Origin).
+// Each step is a call: its site in the calling body, and the called method (a site with several
+// guessed callees has several bodies). No two bodies of one code have the same path. The numbers of
+// bodies, in contrast, belong to one compilation (see Origin).
 #pragma once
 
 #include <compare>

@@ -1,5 +1,5 @@
-// Which opcodes are call sites: of a method, of a pointer, of the host. A table, since walks over a
-// body ask it of every instruction.
+// is_call: the opcodes that are call sites: of a method, of a pointer, of the host. A table, since
+// walks over a body test every instruction.
 #pragma once
 
 #include <array>

@@ -11,7 +11,7 @@ namespace uptier::jit {
 struct Module {
   std::vector<Function> functions;
 
-  // Returns the first function of that name, none when there is no such function.
+  // Returns the first function of that name, or none.
   MethodId find(std::string_view name) const {
     for (uint32_t i = 0; i < functions.size(); ++i) {
       if (functions[i].name == name) return MethodId(i);

@@ -1,4 +1,4 @@
-// names.h: words of the text form and the way back from them.
+// names.h: the words of the text form, and how to read them back.
 //
 // Enumerators are written as their identifiers in snake case: kDivideByZero is `divide_by_zero`.
 #pragma once
@@ -19,7 +19,7 @@ std::optional<TrapCode> trap_of_name(std::string_view name);
 std::optional<GuardReason> guard_reason_of_name(std::string_view name);
 std::optional<ProbeKind> probe_kind_of_name(std::string_view name);
 std::optional<Opcode> opcode_of_text(std::string_view text);
-// Every type but none.
+// Accepts every type except kNone.
 std::optional<Type> type_of_name(std::string_view name);
 
 inline constexpr unsigned kTrapCount = 0

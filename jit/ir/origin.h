@@ -1,4 +1,4 @@
-// Origin: where in the host's program an instruction comes from.
+// Origin: the place in the host's program that an instruction comes from.
 #pragma once
 
 #include <cstdint>

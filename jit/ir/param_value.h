@@ -1,4 +1,4 @@
-// ParamValue: a parameter of a method, and the value that it is taken to have.
+// ParamValue: a parameter of a method, and the value that it is assumed to have.
 #pragma once
 
 #include <cstdint>

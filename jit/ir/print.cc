@@ -29,7 +29,7 @@ bool is_word(std::string_view s) {
   return true;
 }
 
-// `@name`, in quotes when the name is not a word.
+// Prints `@name`, in quotes if the name is not a word.
 std::string name_text(std::string_view name) {
   if (is_word(name)) return "@" + std::string(name);
   std::string out = "@\"";
@@ -53,7 +53,7 @@ std::string float_text(F v, uint64_t bits) {
   return std::string(digits, end);
 }
 
-// What was seen of the condition of a selection or branch; nothing where nothing was.
+// Prints the observations of the condition of a select or branch; nothing if there are none.
 std::string turns(const Inst& i) {
   if (i.imm == 0) return "";
   std::string out = " turns";
@@ -98,7 +98,7 @@ std::string flags_text(const Inst& i) {
   return out;
 }
 
-// The type after the dot; calls carry a whole signature instead.
+// Prints the type after the dot; calls have a whole signature instead.
 std::string type_suffix(const Inst& i) {
   switch (info(i.op).shape) {
     case Shape::kCall:
@@ -188,7 +188,7 @@ std::string Printer::edge(const Edge& e) const {
   return block(e.to) + (args.empty() ? "" : "(" + value_list(args) + ")");
 }
 
-// Targets of jump, branch and switch, without the operand before them.
+// Prints the targets of jump, branch and switch, without the operand before them.
 std::string Printer::edges(const Inst& i) const {
   if (uint64_t{i.edges_at} + i.edge_count > f_.edges.size()) return "b?";
   auto all = f_.edges_of(i);
@@ -215,7 +215,7 @@ std::string Printer::signature_text(uint32_t index) const {
   return index < f_.signatures.size() ? to_text(f_.signatures[index]) : "?";
 }
 
-// A callee that the module knows by that name and number needs no more than its name.
+// If the module has a callee with that name and number, the name is sufficient.
 std::string Printer::callee(const Inst& i) const {
   if (i.imm >= f_.callees.size()) return " @?." + signature_text(i.aux) + " ";
   const Callee& c = f_.callees[i.imm];
@@ -307,7 +307,7 @@ std::string Printer::inst(const Inst& i) const {
   return out;
 }
 
-// ", inlined [@f#1 in 0 site 4 sites 2+1 @17, ...]"; nothing where nothing is inlined.
+// Prints ", inlined [@f#1 in 0 site 4 sites 2+1 @17, ...]"; nothing if nothing is inlined.
 std::string Printer::inlined() const {
   std::string out;
   for (const InlinedBody& b : f_.inlined) {

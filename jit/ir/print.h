@@ -10,10 +10,10 @@
 //     v6 = call @fib(v5) site 4 @12
 //   }
 //
-// The bracket holds what cannot be counted again once passes have run: block sites + other sites,
-// loops, CFG hash. `site 4` is a call's site, `@12` a source location; both are left out when 0.
-// A function with inlined bodies lists them at the end of the bracket, each with its parent and the
-// site of the call there; what belongs to the k-th of them carries `in k`:
+// The bracket holds numbers that cannot be recomputed once passes have run: block sites + other
+// sites, loops, CFG hash. `site 4` is a call's site, `@12` a source location; both are left out if
+// 0. A function with inlined bodies lists them at the end of the bracket, each with its parent and
+// the site of the call there; instructions of the k-th one have `in k`:
 //
 //   func @g() [sites 1+1, loops 0, cfg 0x5678, inlined [@fib#0 in 0 site 2 sites 3+2]] {
 //     probe block 1 in 1
@@ -23,7 +23,7 @@
 //   print(parse(print(f))) == print(f), and parse(print(f)) is f with its numbers made dense.
 //
 // Floats are the shortest decimal that reads back to the same bits; NaNs are `nan:0x<bits>`.
-// Printing never fails and never crashes: what is broken in a Function appears with a `?`.
+// Printing never fails and never crashes: broken parts of a Function appear with a `?`.
 #pragma once
 
 #include <string>
@@ -41,18 +41,18 @@ std::string to_text(const Module& m);
 // Prints "(i32, f64)->i32".
 std::string to_text(const Signature& s);
 
-// Prints a constant of the type as it stands in IR text. Ints are signed decimals, refs are hex.
+// Prints a constant of the type as in IR text. Ints are signed decimals, refs are hex.
 std::string constant_text(Type t, uint64_t bits);
 
-// Prints parts of one function with the numbers that the whole text has. Keeps a reference to it.
+// Prints parts of one function with the numbers of its whole text. Keeps a reference to it.
 class Printer {
  public:
-  // `m`, when given, is the module that `f` belongs to.
+  // `m`, if given, is the module that `f` belongs to.
   explicit Printer(const Function& f, const Module* m = nullptr);
 
   std::string function() const;
   std::string inst(const Inst& i) const;  // without indentation and newline
-  std::string value(Value v) const;       // "v7"; "v?12" for a value that is defined nowhere
+  std::string value(Value v) const;       // "v7"; "v?12" for a value without a definition
   std::string block(Block b) const;       // "b2"; "b?5" for a block outside the layout
 
  private:

@@ -13,7 +13,7 @@ Evaluation trap(TrapCode code) { return {0, code}; }
 
 // ---- Integers -------------------------------------------------------------------------------
 
-// U is the unsigned type of the width.
+// U is the unsigned type of that width.
 template <typename U>
 struct Int {
   using S = std::make_signed_t<U>;
@@ -122,7 +122,7 @@ struct Int {
 
 // ---- Floats ---------------------------------------------------------------------------------
 
-// F is float or double, U the unsigned type of its width.
+// F is float or double, U the unsigned type of the same width.
 template <typename F, typename U>
 struct Float {
   static constexpr U kSign = U{1} << (8 * sizeof(U) - 1);

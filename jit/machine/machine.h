@@ -1,18 +1,19 @@
-// MachineFunction: instructions of the target over virtual registers, between lowering and emission.
+// MachineFunction: instructions of the target over virtual registers, between lowering and
+// emission.
 //
-// Nothing here knows which machine it is. The target defines the four enums below, sets and reads the
-// fields of MInst that they go with, and implements the functions at the end of this header.
+// Nothing here depends on the machine. The target defines the four enums below, sets and reads the
+// fields of MInst that use them, and implements the functions at the end of this header.
 //
 //   - still SSA: every virtual register (vreg) has one definition, an operand or a block parameter
-//   - three addresses: `d = a op b`; emission copies a to d where the machine has two. A use that
-//     must survive until d is written is `late`
-//   - critical edges are split: a block with several successors passes no arguments, and each of
-//     its successors has no other predecessor
-//   - blocks are in layout order, each starts with kLabel and ends with its only terminator
+//   - three addresses: `d = a op b`; emission copies a to d if the machine has two. A use that must
+//     survive until d is written is `late`
+//   - critical edges are split: a block with several successors passes no arguments, and each of its
+//     successors has no other predecessor
+//   - blocks are in layout order; each starts with kLabel and ends with its only terminator
 //   - an i32 in a register has undefined upper bits unless `Vreg::clean`
 //
-// Instruction n owns two positions: 2n, where it reads, and 2n + 1, where it writes. What is live
-// from an early use only ends at 2n + 1 (exclusive) and may share its register with the result.
+// Instruction n owns two positions: 2n, where it reads, and 2n + 1, where it writes. A value whose
+// last use is an early use ends at 2n + 1 (exclusive) and may share its register with the result.
 #pragma once
 
 #include <array>
@@ -30,7 +31,7 @@ namespace uptier::jit::machine {
 
 using Vreg = Id<struct VregTag>;
 
-// Where a value is: nowhere, a register, a spill slot, an outgoing stack argument, or a constant.
+// The place of a value: none, a register, a spill slot, an outgoing stack argument, or a constant.
 class Location {
  public:
   enum class Kind : uint8_t { kNone, kReg, kSlot, kOutgoing, kConstant };
@@ -60,24 +61,24 @@ enum class Role : uint8_t { kUse, kLateUse, kDef };
 enum class Policy : uint8_t {
   kReg,    // needs a register
   kAny,    // a register or a slot
-  kState,  // use: anywhere; it is worth no register and costs none
+  kState,  // use: anywhere; it deserves no register and costs none
   kFixed,  // use: moved to `fixed` before the instruction; definition: found in `fixed` after it
 };
 
 struct Operand {
   Vreg vreg = {};         // none: the constant `constant` (kFixed uses only)
   Location fixed = {};    // for kFixed
-  Location at = {};       // what the register allocator decided
+  Location at = {};       // chosen by the register allocator
   uint32_t constant = 0;  // index into MachineFunction::constants
   Role role = Role::kUse;
   Policy policy = Policy::kReg;
 };
 
-// What the target says of its instructions. The register allocator only stores these.
+// Defined by the target. The register allocator only stores these.
 enum class MOp : uint8_t;   // 0 is the label that starts a block
-enum class Cond : uint8_t;  // a condition of a branch, a selection, a trap
-enum class Test : uint8_t;  // what sets the flags
-enum class Form : uint8_t;  // where the sources are
+enum class Cond : uint8_t;  // a condition of a branch, a select, a trap
+enum class Test : uint8_t;  // the comparison or test that sets the flags
+enum class Form : uint8_t;  // the kinds of the source operands
 
 inline constexpr uint8_t kNoOperand = 0xFF;
 
@@ -90,7 +91,7 @@ struct MInst {
   Test test{};
   uint8_t scale = 0;                // log2
   TrapCode trap = TrapCode::kNone;  // of the memory access, the division, the test
-  // Operands, by place in the list; kNoOperand when there is none.
+  // Operands, by index in the list; kNoOperand if there is none.
   uint8_t d = kNoOperand;
   uint8_t x = kNoOperand;  // kSelect
   uint8_t y = kNoOperand;
@@ -110,7 +111,7 @@ struct MInst {
   uint32_t exit = UINT32_MAX;  // kTrapIf, kLeave: in MachineFunction::exits; none: it traps
   uint8_t from = 0;            // kConvert: source Type
   uint8_t to = 0;              // kConvert: target Type
-  uint8_t flags = 0;  // kCallHost: MemFlags; kShiftVar: 1 when the count must be in cl; kTrapIf
+  uint8_t flags = 0;  // kCallHost: MemFlags; kShiftVar: 1 if the count must be in cl; kTrapIf
 
   uint32_t count() const { return many ? many : operand_count; }
 };
@@ -121,7 +122,7 @@ struct MArg {
 };
 
 struct MEdge {
-  uint32_t to = 0;       // place in MachineFunction::blocks
+  uint32_t to = 0;       // index in MachineFunction::blocks
   uint32_t args_at = 0;  // in `edge_args`, as many as `to` has parameters
 };
 
@@ -131,7 +132,7 @@ struct MBlock {
   float frequency = 1;
   uint32_t loop = UINT32_MAX;  // innermost loop, of MachineFunction::loops
   bool align = false;          // a hot loop's header
-  bool cold = false;           // where cold blocks are, all that follow are cold too
+  bool cold = false;           // in the cold part; all blocks after it are cold too
   bool bare = false;           // runs without the frame, if it can: see frame_plan.h
   std::vector<uint32_t> preds;
 };
@@ -153,9 +154,10 @@ struct MProbe {
   uint32_t body = 0;
 };
 
-// What an exit takes along: a value of its Deopt in an operand of the instruction, or a constant.
+// A value that an exit transfers: a value of its Deopt, in an operand of the instruction or
+// constant.
 struct MExitValue {
-  uint32_t operand = UINT32_MAX;  // by place in the instruction's list; none: the constant
+  uint32_t operand = UINT32_MAX;  // index in the instruction's list; none: the constant
   Type type = Type::kI64;
   uint64_t bits = 0;
 };
@@ -177,7 +179,8 @@ struct MachineFunction {
   std::vector<MLoop> loops;
   std::vector<MExit> exits;
   std::vector<MExitValue> exit_values;
-  std::vector<MProbe> probes;  // sorted; no instructions, so that code is the same without them
+  std::vector<MProbe>
+      probes;  // sorted; not instructions, so that the code is the same without them
   bool has_calls = false;
   bool osr = false;             // entered with rbp the baseline frame
   uint32_t outgoing_words = 0;  // stack arguments of the call with the most
@@ -203,19 +206,20 @@ struct MachineFunction {
 // Returns the registers that the instruction destroys, besides those it defines.
 RegMask clobbers(const MInst& i);
 
-// A source that had better share the register of the result: an operand's place in the list.
+// A source that should share the register of the result: an operand's index in the list.
 struct SharedWith {
   uint8_t operand = kNoOperand;
   float weight = 0;  // 1: saves a copy
 };
-// Returns the sources of an instruction with a result that its code overwrites, if it can.
+// Returns the sources whose registers the instruction's code overwrites with the result, if
+// possible.
 std::array<SharedWith, 2> shares_register(const MachineFunction& m, const MInst& i);
 
-// Returns whether the instruction needs the frame: calls, exits, whatever reads or writes relative to the
-// frame pointer. See regalloc/frame_plan.h.
+// Returns whether the instruction needs the frame: calls, exits, and all that read or write
+// relative to the frame pointer. See regalloc/frame_plan.h.
 bool needs_frame(const MInst& i);
 
-// What a block ends with.
+// Tests for the terminator of a block.
 bool is_return(const MInst& i);
 bool is_jump(const MInst& i);  // to one place, with arguments
 

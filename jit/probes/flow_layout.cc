@@ -18,8 +18,8 @@ FlowLayout::FlowLayout(CountedFlow flow, const ProbePlan& plan)
             offsets_.begin() + shape().first_leaving());
 }
 
-// Offsets of narrow counters are multiples of 4: the word is taken apart, since another thread may
-// be writing it.
+// Offsets of narrow counters are multiples of 4. The word is read once and then split, since
+// another thread may be writing it.
 uint64_t FlowLayout::counter(std::span<const uint64_t> slab, uint32_t offset) const {
   if (offset == ProbePlan::kNone || offset / 8 >= slab.size()) return 0;
   return slab[offset / 8] >> (8 * (offset % 8));

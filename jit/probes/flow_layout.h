@@ -1,13 +1,12 @@
-// FlowLayout: how the flow counters of one method's slabs are read, for as long as its plan is in
-// use.
+// FlowLayout: reads the flow counters of one method's slabs, while its plan is in use.
 //
 //   slab words --read--> counters --add up over threads--> counters --counts--> blocks and edges
 //
-// Reading knows offsets and widths; counting knows the graph. In between counters are plain 64-bit
-// sums that may be added, subtracted (what was read at the last snapshot) and saturated, whatever
-// their width in the slab.
+// Reading needs offsets and widths; counting needs the graph. Between the two, counters are plain
+// 64-bit sums that may be added, subtracted (the values at the last snapshot) and saturated,
+// whatever their width in the slab.
 //
-// Exact once no frame is inside the copy. A frame that is still inside block b has come in and not
+// Exact if no frame is inside the copy. A frame that is still inside block b has come in and not
 // gone out: pass it as if a trap had unwound it there, and the counts are exact again.
 #pragma once
 
@@ -23,19 +22,19 @@ namespace uptier::jit {
 
 class FlowLayout {
  public:
-  // Which of the two counters of kDual is read; all others have one.
+  // Selects which of the two counters of kDual is read; all other modes have one.
   enum class Reading : uint8_t { kExact, kApproximate };
 
   FlowLayout() = default;
   // `plan` is of plan_probes for this very body.
   FlowLayout(const Function& f, const ProbePlan& plan)
       : FlowLayout(counted_flow(f, plan.flow), plan) {}
-  // `flow` is what the plan was made from.
+  // `flow` is the one that the plan was made from.
   FlowLayout(CountedFlow flow, const ProbePlan& plan);
 
   // Returns the counters of a slab: by block site - 1 in block mode, by edge of shape().graph in
-  // edge mode (0 where no counter is). Words may be written by other threads meanwhile. A slab that
-  // is too short reads as zeros after its end.
+  // edge mode (0 if an edge has no counter). Other threads may write words meanwhile. A slab that
+  // is too short reads as if zeros followed it.
   std::vector<uint64_t> read(std::span<const uint64_t> slab,
                              Reading reading = Reading::kExact) const;
 
@@ -54,7 +53,7 @@ class FlowLayout {
     return counts(read(slab), traps, entries);
   }
 
-  // Returns whether nothing in the code counts, so that counts() must be told the number of calls.
+  // Returns whether the code has no counters, so that counts() needs the number of calls.
   bool needs_entries() const { return mode_ == FlowMode::kEdges && shape().entry_is_known(); }
   FlowMode mode() const { return mode_; }
   // Empty in block mode.

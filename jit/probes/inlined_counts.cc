@@ -5,7 +5,7 @@
 namespace uptier::jit {
 namespace {
 
-// Of counts and of probes.
+// For counts and for probes.
 template <typename Place>
 bool comes_first(const Place& a, const Place& b) {
   return a.body != b.body ? a.body < b.body : a.site < b.site;

@@ -1,12 +1,12 @@
-// inlined_counts: where an instrumented copy counts what bodies do that were inlined into it.
+// inlined_counts: the places where an instrumented copy counts events of bodies inlined into it.
 //
-// One word for each block that the passes have left a probe of, whatever copies of it there are, by
-// rising body and site. Bodies are numbered in the order in which they were inlined, what was worth
-// most first: those that kMostInlinedCounts has no room for are not counted, and so unknown.
+// There is one word for each block of which the passes have kept a probe, however many copies it
+// has, by rising body and site. Bodies are numbered in the order in which they were inlined, the
+// most valuable first. Bodies that exceed kMostInlinedCounts are not counted, and so unknown.
 //
-// Likewise a table, or the words of a probe's kind, for each indirect call and probe that is left of
-// a body whose blocks are counted; of bodies that kMostInlinedProbeWords has no room for nothing but
-// the blocks is observed.
+// Likewise there is a table, or the words of a probe's kind, for each indirect call and probe that
+// is left of a body whose blocks are counted. Of bodies that exceed kMostInlinedProbeWords, only
+// the blocks are observed.
 #pragma once
 
 #include <cstdint>
@@ -27,20 +27,21 @@ std::vector<InlinedCount> place_inlined_counts(const Function& f, uint32_t offse
 // 16 KiB more: 58 tables of 16 targets each.
 inline constexpr size_t kMostInlinedProbeWords = 2048;
 
-// `counts` is what the former returned; the words begin at `offset`. Tables are not recent-weighted.
+// `counts` is the result of place_inlined_counts(); the words begin at `offset`. Tables are not
+// recent-weighted.
 std::vector<InlinedProbe> place_inlined_probes(const Function& f, const SiteProbeRequest& r,
                                                const std::vector<InlinedCount>& counts,
                                                uint32_t offset);
-// Returns how many words it has in the slab.
+// Returns the number of its words in the slab.
 uint32_t words_of(const InlinedProbe& p);
 
-// Returns what a copy of a slab holds of it.
+// Returns its counts from a copy of a slab.
 SiteCounts site_counts(const InlinedProbe& p, std::span<const uint64_t> slab);
 
-// Returns the place of a block of an inlined body, or null.
+// Returns the entry for a block of an inlined body, or null.
 const InlinedCount* find_inlined_count(const std::vector<InlinedCount>& counts, uint32_t body,
                                        SiteId site);
-// The same of a probe, or of an indirect call's targets.
+// The same for a probe, or for an indirect call's targets.
 const InlinedProbe* find_inlined_probe(const std::vector<InlinedProbe>& probes, uint32_t body,
                                        SiteId site);
 

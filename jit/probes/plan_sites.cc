@@ -16,7 +16,7 @@ bool has_table(ProbeKind kind) {
   return kind == ProbeKind::kCallTarget || kind == ProbeKind::kValue;
 }
 
-// How often each pair was seen, as a table would have it.
+// Returns how often each pair was seen, in the form of a table.
 SiteCounts turns_counts(std::span<const uint64_t> words) {
   SiteCounts c{{0, 0, 0, word(INT64_MAX), word(INT64_MIN), 0}, {}};
   for (uint64_t pair = 0; pair < kTurnValues; ++pair) {

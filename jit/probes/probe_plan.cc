@@ -59,7 +59,7 @@ ProbePlan plan_probes(const Function& f, const ProbeRequest& request, const Coun
   plan.narrow = request.narrow;
   plan.flow == FlowMode::kBlocks ? plan_blocks(f, plan) : plan_edges(f, flow, plan);
   align(plan);
-  // Sites and loops go after the flow, from plan.bytes on.
+  // Sites and loops come after the flow, from plan.bytes on.
   align(plan);
   return plan;
 }

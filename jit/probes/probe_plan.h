@@ -1,7 +1,8 @@
 // ProbePlan: what an instrumented copy counts, and where in the slab of its method.
 //
-// The slab is private to the process: its layout is what is cheapest to count. What is published (a
-// Schema and its counts) is made from it when a snapshot is taken, see flow_layout.h.
+// The slab is private to the process: its layout is the one that is cheapest to count in. The
+// published form (a Schema and its counts) is made from it when a snapshot is taken, see
+// flow_layout.h.
 //
 //   flow    counters of blocks, or of the edges outside a spanning tree; all else follows from them
 //   events  how often a frame came into the copy or left it at a loop header; counted by slow paths
@@ -10,23 +11,23 @@
 //
 // Offsets are in bytes from the start of the slab; kNone means that nothing is counted there.
 //
-// How a flow counter is counted, with the thread's slab pointer in r11 (`w` is 8 bytes, 4 narrow):
+// The code that counts, with the thread's slab pointer in r11 (`w` is 8 bytes, 4 narrow):
 //
 //   kPerThread    inc [r11 + offset]                        narrow: add 1; sbb 0, stops at 2^32-1
 //   kRacing       inc [r11 + offset]
 //   kInterlocked  lock inc [r11 + offset]
-//   kScalable     lock inc below 2^13; from there a routine that adds 2^k with probability 2^-k,
-//                 k so that the relative error stays about 2 % at two sigma: with c in [2^m, 2^(m+1)),
-//                 k = m - 12, the variances of the octaves add up to at most (4/3) 2^-14 c^2
+//   kScalable     lock inc below 2^13; from there a routine that adds 2^k with probability 2^-k. k is
+//                 chosen to keep the relative error about 2 % at two sigma: with c in
+//                 [2^m, 2^(m+1)), k = m - 12, the variances of the octaves add up to at most
+//                 (4/3) 2^-14 c^2
 //   kDual         kInterlocked at the offset, kScalable at offset + w
 //
-// Narrow counters of the shared modes are full from kNarrowFull on: code does not increment past
-// it, and the threads that are at it together cannot reach 2^32.
+// Narrow counters of the shared modes are full at kNarrowFull: code does not increment beyond it,
+// and the threads that pass it at the same time cannot reach 2^32.
 //
-// In the shared modes every thread's MethodState::slab points to the same slab, whose start lies on
-// a cache line of its own (64 bytes), so that no two methods share a line; counters of one method
-// do. Events (loop_enter, loop_leave) are added to by slow paths: with a lock prefix in the shared
-// modes.
+// In the shared modes every thread's MethodState::slab points to the same slab. It starts on a
+// cache line of its own (64 bytes), so no two methods share a line; counters of one method do. Slow
+// paths add to events (loop_enter, loop_leave): with a lock prefix in the shared modes.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,7 @@
 
 namespace uptier::jit {
 
-// What the instrumented copies of a method are to count.
+// Tells what the instrumented copies of a method count.
 struct ProbeRequest {
   FlowMode flow = FlowMode::kEdges;
   CounterMode counters = CounterMode::kPerThread;
@@ -53,7 +54,7 @@ struct ProbePlan {
     ProbeKind kind = ProbeKind::kBlock;
     uint32_t offset = kNone;
     uint32_t top = 0;      // entries of its table
-    bool of_call = false;  // of a call_indirect; else of a probe
+    bool of_call = false;  // of a call_indirect; otherwise of a probe
   };
 
   FlowMode flow = FlowMode::kBlocks;
@@ -67,37 +68,37 @@ struct ProbePlan {
   std::vector<Site> sites;           // by site - block_sites - 1
   std::vector<uint32_t> loops;       // by LoopId; one more for the function's body
   bool recent = false;               // tables are recent-weighted
-  bool dual_loops = false;           // each execution is timed: sampler::kLoopDualWords a loop
-  std::vector<bool> times;           // likewise: which of them are timed, too
-  uint32_t records = 2048;           // timed executions of a loop between two flushes, at most
+  bool dual_loops = false;           // each execution is timed: sampler::kLoopDualWords per loop
+  std::vector<bool> times;           // likewise: whether it is also timed
+  uint32_t records = 2048;           // most timed executions of a loop between two flushes
   uint32_t bytes = 0;                // of the slab, a multiple of 8
 
-  // Bytes from one flow counter to the next.
+  // The distance in bytes from one flow counter to the next.
   uint32_t stride() const {
     return (narrow ? 4u : 8u) * (counters == CounterMode::kDual ? 2u : 1u);
   }
   // Returns whether anything but control flow is observed.
   bool has_sites() const;
-  // Flow counters in code.
+  // Returns the number of flow counters in the code.
   uint32_t flow_counters() const;
 };
 
-// What edge mode counts: the graph, and by edge of it whether it has a counter.
+// The counters of edge mode: the graph, and for each edge whether it has a counter.
 struct CountedFlow {
   FlowShape shape;
   std::vector<bool> chords;
 };
-// Returns that of a body in build order that is verified; nothing in block mode. Near linear.
+// Returns them for a verified body in build order; empty in block mode. Near linear.
 CountedFlow counted_flow(const Function& f, FlowMode mode);
 
-// Chooses what is counted where. `f` is in build order and verified. Pure: every build of a body
-// gets the same plan. In block mode block k counts at stride * (k - 1). Near linear.
+// Plans the counters. `f` is in build order and verified. Pure: every build of a body gets the same
+// plan. In block mode block k counts at stride * (k - 1). Near linear.
 ProbePlan plan_probes(const Function& f, const ProbeRequest& request);
 // The same, from counted_flow(f, request.flow).
 ProbePlan plan_probes(const Function& f, const ProbeRequest& request, const CountedFlow& flow);
 
-// Returns where the plan has words for a probe or for an indirect call's targets; null: nowhere, as
-// for what an inlined body brings along. `plan` may be null.
+// Returns the plan's words for a probe or for an indirect call's targets; null if it has none, as
+// for all sites of inlined bodies. `plan` may be null.
 const ProbePlan::Site* planned_site(const Function& f, const ProbePlan* plan, const Inst& i);
 
 }  // namespace uptier::jit

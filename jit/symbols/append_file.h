@@ -1,7 +1,7 @@
 // AppendFile: a file of records that other tools read while it grows.
 //
-// A record is in it as a whole or not at all: where the disk is full, what was written of one is
-// taken back, and where that is refused nothing more is written.
+// The file contains a record as a whole or not at all: if the disk is full, the written part of a
+// record is removed, and if that is refused, nothing more is written.
 //
 //   Thread: one at a time.
 #pragma once
@@ -16,13 +16,13 @@ namespace uptier::jit {
 
 class AppendFile {
  public:
-  // Owns `fd`, which stands at the end.
+  // Owns `fd`, whose position is the end of the file.
   explicit AppendFile(int fd) : fd_(fd) {}
   ~AppendFile() { close(fd_); }
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
-  // Returns whether the record is in the file. `errno` says why not.
+  // Returns whether the record is in the file. If not, `errno` says why.
   bool append(profile::ByteSpan record) {
     if (torn_) return false;
     const off_t at = lseek(fd_, 0, SEEK_CUR);

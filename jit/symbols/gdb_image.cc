@@ -36,7 +36,7 @@ class Bytes {
   std::vector<uint8_t> bytes_;
 };
 
-// ---- Call frame information (DWARF 5, section 6.4; registers by the psABI's numbers) -----------
+// ---- Call frame information (DWARF 5, section 6.4; register numbers of the psABI) -----------
 
 constexpr uint8_t kRbp = 6, kRsp = 7, kReturnAddress = 16;
 constexpr uint8_t kNop = 0x00, kDefCfa = 0x0c, kDefCfaRegister = 0x0d, kDefCfaOffset = 0x0e;
@@ -46,7 +46,7 @@ constexpr uint8_t kAlignment = 8;  // saved registers lie at multiples of it
 
 void begin_entry(Bytes& out, size_t& begin) {
   begin = out.size();
-  out.put<uint32_t>(0);  // the length that follows
+  out.put<uint32_t>(0);  // the length, filled in later
 }
 
 void end_entry(Bytes& out, size_t begin) {
@@ -57,10 +57,10 @@ void end_entry(Bytes& out, size_t begin) {
 void put_cie(Bytes& out) {
   size_t begin;
   begin_entry(out, begin);
-  out.put<uint32_t>(0);  // it is a CIE
+  out.put<uint32_t>(0);  // marks a CIE
   out.put({1, 0});       // version, no augmentation
-  out.uleb(1);           // offsets of code count bytes
-  out.put({0x78});       // those of data -8
+  out.uleb(1);           // code offsets count bytes
+  out.put({0x78});       // data offsets are multiples of -8
   out.uleb(kReturnAddress);
   out.put({kDefCfa, kRsp, 8, kOffset | kReturnAddress, 1});
   end_entry(out, begin);
@@ -72,7 +72,7 @@ void put_saved(Bytes& out, const NamedCode& code, size_t n) {
   out.uleb(static_cast<uint64_t>(below_cfa) / kAlignment);
 }
 
-// The usual frame, from the beginning on or as soon as the prologue has made it.
+// Describes the usual frame, from the beginning or from the point where the prologue has made it.
 void put_usual_frame(Bytes& out, const NamedCode& code) {
   constexpr uint8_t kPush = 1, kMove = 3;  // bytes of push rbp, of mov rbp, rsp
   if (code.at_loop) {
@@ -116,7 +116,7 @@ void put_frame_rows(Bytes& out, const NamedCode& code) {
 void put_fde(Bytes& out, const NamedCode& code) {
   size_t begin;
   begin_entry(out, begin);
-  out.put(static_cast<uint32_t>(out.size()));  // back to the CIE, which stands first
+  out.put(static_cast<uint32_t>(out.size()));  // back to the CIE, which is first
   out.put(address(code.base));
   out.put<uint64_t>(code.size);
   code.frames.empty() ? put_usual_frame(out, code) : put_frame_rows(out, code);
@@ -125,8 +125,8 @@ void put_fde(Bytes& out, const NamedCode& code) {
 
 // ---- The file ---------------------------------------------------------------------------------
 
-// A section for each body follows: gdb finds code by its section, and those of one file must not
-// span what another one names.
+// A section for each body follows: gdb finds code by its section, and the sections of one file must
+// not overlap code that another file names.
 enum Section : uint16_t { kNone, kFrames, kSymbols, kStrings, kNames, kFirstBody };
 
 struct Parts {
@@ -138,7 +138,7 @@ void put_symbol(Parts& p, const NamedCode& code, uint16_t section) {
   s.st_name = static_cast<uint32_t>(p.strings.size());
   s.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
   s.st_shndx = section;
-  s.st_value = 0;  // of its section, in a relocatable file
+  s.st_value = 0;  // relative to its section, in a relocatable file
   s.st_size = code.size;
   p.symbols.put(s);
   p.strings.text(code.name);
@@ -158,7 +158,7 @@ Parts describe(std::span<const NamedCode> codes) {
   return p;
 }
 
-// The file after its header: sections' headers, then what is in them.
+// The file after its header: section headers, then their contents.
 class Sections {
  public:
   explicit Sections(size_t count) : headers_(count) { names_.text(""); }
@@ -175,7 +175,7 @@ class Sections {
     place(h, bytes);
     return h;
   }
-  // The last: the names, its own among them.
+  // Adds the last section: the names of all sections, including its own.
   void add_names(size_t n) {
     Elf64_Shdr& h = add(n, ".shstrtab", SHT_STRTAB);
     place(h, names_);
@@ -221,7 +221,7 @@ std::vector<uint8_t> gdb_image(std::span<const NamedCode> codes) {
   sections.add(kFrames, ".eh_frame", SHT_PROGBITS, p.frames).sh_flags = SHF_ALLOC;
   Elf64_Shdr& symbols = sections.add(kSymbols, ".symtab", SHT_SYMTAB, p.symbols);
   symbols.sh_link = kStrings;
-  symbols.sh_info = 1;  // the first that is not local
+  symbols.sh_info = 1;  // the first symbol that is not local
   symbols.sh_entsize = sizeof(Elf64_Sym);
   sections.add(kStrings, ".strtab", SHT_STRTAB, p.strings);
   for (size_t n = 0; n < codes.size(); ++n) {

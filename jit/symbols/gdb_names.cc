@@ -7,8 +7,8 @@
 #include "jit/code/global_locks.h"
 #include "jit/symbols/gdb_image.h"
 
-// What gdb looks for, by these names ("JIT Compilation Interface" in its manual). Weak, so that
-// another compiler in the process may have them, too: the list is one.
+// gdb looks for these names ("JIT Compilation Interface" in its manual). Weak, so that another
+// compiler in the process may define them, too: there is one list.
 extern "C" {
 struct jit_code_entry {
   jit_code_entry* next_entry;
@@ -43,7 +43,7 @@ void announce(Action action, jit_code_entry& entry) {
 
 }  // namespace
 
-// In the list as long as it exists.
+// It is in the list as long as it exists.
 struct GdbNames::File {
   explicit File(std::vector<NamedCode> named) : codes(std::move(named)), image(gdb_image(codes)) {
     entry.symfile_addr = reinterpret_cast<const char*>(image.data());
@@ -84,7 +84,7 @@ void GdbNames::forget(const NamedCode& code) {
     return c.base < code.base + code.size && code.base < c.base + c.size;
   };
   for (auto& f : files_) {
-    // Null: memory for the rest of one was refused, and its names are lost.
+    // Null: memory for the remaining bodies of a file was refused, and their names are lost.
     if (f == nullptr || std::ranges::none_of(f->codes, overlaps)) continue;
     std::vector<NamedCode> rest = std::move(f->codes);
     std::erase_if(rest, overlaps);

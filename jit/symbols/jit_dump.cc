@@ -88,13 +88,14 @@ Result<std::unique_ptr<JitDump>> JitDump::create() {
 }
 
 JitDump::~JitDump() {
-  // A file that ends without this is whole all the same.
+  // A file without this record is complete all the same.
   (void)file_.append(bytes_of(Record{Kind::kCodeClose, sizeof(Record), now()}));
   munmap(marker_, kPage);
 }
 
 bool JitDump::add(const NamedCode& code) {
-  const std::string_view name(code.name.c_str(), code.name.size() + 1);  // with its zero
+  const std::string_view name(code.name.c_str(),
+                              code.name.size() + 1);  // includes the terminating zero
   CodeLoad load;
   load.record.size = static_cast<uint32_t>(sizeof load + name.size() + code.size);
   load.record.time = now();

@@ -6,7 +6,7 @@ namespace uptier::jit {
 
 namespace {
 
-// The rows of a part of the code, from `begin` up to `end`.
+// Returns the rows of a part of the code, from `begin` up to `end`.
 std::vector<FrameRow> rows_of(const std::vector<FrameRow>& all, uint32_t begin, uint32_t end) {
   std::vector<FrameRow> rows;
   for (const FrameRow& r : all) {
@@ -33,7 +33,7 @@ std::vector<NamedCode> parts_of(const Code& code, const std::string& name, bool 
   NamedCode cold = hot;
   cold.base = code.cold_base();
   cold.size = code.size() - code.hot_size();
-  cold.at_loop = true;  // it is come to from the hot part
+  cold.at_loop = true;  // it is entered from the hot part
   cold.frames = rows_of(tables.frames, code.hot_size(), code.size());
   cold.name = name + " cold]";
   return {std::move(hot), std::move(cold)};

@@ -1,7 +1,7 @@
 // PerfMap: names for addresses of compiled code, in the file that `perf report` looks for.
 //
-// One line a body: start and size in hex, then a name. Bodies that are freed stay listed; perf
-// takes the last line that fits. Written only on request; an old file of the same process id goes
+// One line for each body: start and size in hex, then a name. Freed bodies stay listed; perf uses
+// the last line that matches. Written only on request; replaces an old file of the same process id
 // (tool_file.h).
 //
 //   Thread: one at a time.
@@ -17,10 +17,10 @@ namespace uptier::jit {
 
 class PerfMap {
  public:
-  // Creates /tmp/perf-<pid>.map. Errors: kIo, e.g. where another runtime writes to it.
+  // Creates /tmp/perf-<pid>.map. Errors: kIo, e.g. if another runtime writes to it.
   static Result<std::unique_ptr<PerfMap>> create();
 
-  // Adds a line at once, so that a crash loses nothing. Returns whether the file has it.
+  // Adds a line at once, so that a crash loses nothing. Returns whether it is in the file.
   bool add(const NamedCode& code);
 
  private:

@@ -17,7 +17,7 @@ Error refused(const std::string& path, const std::string& why) {
   return Error{ErrorCode::kIo, path + ": " + why};
 }
 
-// Removes an old file; says why it cannot be.
+// Removes an old file, or says why it cannot be removed.
 Status remove_old(const std::string& path) {
   const int fd = open(path.c_str(), kFlags | O_NONBLOCK);
   if (fd < 0) return refused(path, std::strerror(errno));
@@ -46,7 +46,8 @@ Result<int> create_tool_file(const std::string& path) {
     fd = open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0600);
   }
   if (fd < 0) return refused(path, std::strerror(errno));
-  // One that is not to be had is another one's, who takes it for an old file; both go on.
+  // If the lock is refused, another process holds it to remove the file as an old one; both
+  // continue.
   (void)flock(fd, LOCK_EX | LOCK_NB);
   return fd;
 }

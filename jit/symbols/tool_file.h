@@ -1,8 +1,9 @@
 // tool_file: a file that another tool looks for by its name, such as /tmp/perf-PID.map.
 //
-// Process ids come again: in a container each start has the same one, and /tmp outlives it. So a
-// file of this user's that nobody holds any more is an old one's, and a new one takes its place. Who
-// writes one holds its lock (flock). Whatever else has the name is left alone, and refused.
+// Process ids repeat: in a container each start has the same one, and /tmp outlives it. So a file
+// of this user that is not locked comes from an earlier process, and a new one replaces it. The
+// writer of a file holds its lock (flock). Anything else with that name is left alone, and creation
+// fails.
 #pragma once
 
 #include <string>

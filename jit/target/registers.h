@@ -1,15 +1,15 @@
-// The registers of the machine that code is made for, as numbers and masks.
+// The registers of the target machine, as numbers and masks.
 //
-// Registers are numbered from 0: general ones first, from kFirstFloatRegister on those that hold
-// floats. Everything here but the functions comes from the header of the target. That header defines,
-// in uptier::jit::machine:
+// Registers are numbered from 0: first the general ones, then, from kFirstFloatRegister on, those
+// that hold floats. Everything here except the functions comes from the header of the target. That
+// header defines, in uptier::jit::machine:
 //
 //   RegMask                an unsigned integer with a bit for each register
 //   kRegCount              how many numbers there are; kFirstFloatRegister, kFramePointer
-//   kAllocatableGeneral, kAllocatableFloat   what the register allocator may use
-//   kCalleeSaved           what a call keeps; kCallClobbers: what it may change, of the allocatable
+//   kAllocatableGeneral, kAllocatableFloat   the registers that the register allocator may use
+//   kCalleeSaved           preserved by a call; kCallClobbers: the allocatable ones that it may change
 //   kSavedByLeave          the callee-saved registers that code saves, in the order of leave.h
-//   kGeneralScratch, kFloatScratch   never allocated: what moves and sequences may overwrite
+//   kGeneralScratch, kFloatScratch   never allocated: moves and sequences may overwrite them
 #pragma once
 
 #include <cstdint>

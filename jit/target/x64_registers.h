@@ -1,4 +1,4 @@
-// The registers of x86-64: see registers.h for what each name means.
+// The registers of x86-64: see registers.h for the meaning of each name.
 //
 // 0..15 are the general purpose registers by their encoding, 16..31 are xmm0..xmm15, so one 32-bit
 // mask holds any set. Never allocated: rsp; rbp, the frame; r11 and xmm15, scratch of moves and
@@ -56,7 +56,7 @@ inline constexpr RegMask kAllocatableFloat = 0xFFFF0000 & ~(RegMask{1} << x64::k
 inline constexpr RegMask kCalleeSaved = RegMask{1} << x64::kRbx | RegMask{1} << x64::kR12 |
                                         RegMask{1} << x64::kR13 | RegMask{1} << x64::kR14 |
                                         RegMask{1} << x64::kR15;
-// By the System V calling convention.
+// The allocatable registers that the System V calling convention does not preserve.
 inline constexpr RegMask kCallClobbers = (kAllocatableGeneral | kAllocatableFloat) & ~kCalleeSaved;
 
 }  // namespace uptier::jit::machine

@@ -17,7 +17,7 @@ bool is_empty(const MethodProfile& m) {
          std::ranges::all_of(m.counts, none) && std::ranges::all_of(m.estimates, none);
 }
 
-// Returns what a profile has of a code of a method, or null.
+// Returns the profile of a method's code with this hash, or null.
 MethodProfile* find_code(Profile& profile, const MethodKey& key, uint64_t cfg_hash) {
   const auto at = profile.methods.find(key);
   if (at == profile.methods.end()) return nullptr;
@@ -26,7 +26,7 @@ MethodProfile* find_code(Profile& profile, const MethodKey& key, uint64_t cfg_ha
   return other == profile.other_code.end() ? nullptr : &other->second;
 }
 
-// Of slots that only `what` has, all is missing.
+// A slot that only `what` has is missing as a whole.
 void take_off(MethodProfile& kept, const MethodProfile& what, uint64_t& missing) {
   if (!kept.check().ok() || !what.check().ok()) return;
   for (const Slot& slot : what.schema.slots) {
@@ -50,7 +50,7 @@ void take_off(MethodProfile& kept, const MethodProfile& what, uint64_t& missing)
   profile::take_off(kept.weight_squares, what.weight_squares, missing);
 }
 
-// Leaves other code of the methods that are left alone.
+// Removes other code of the methods that were removed.
 void leave_known(Profile& profile) {
   std::erase_if(profile.other_code,
                 [&](const auto& item) { return !profile.methods.contains(item.first.first); });
@@ -122,7 +122,7 @@ Profile top(const Profile& profile, size_t n) {
 }
 
 uint64_t without_empty(Profile& profile) {
-  // A method that is empty says, where there is other code, that it is not what counts.
+  // An empty method is kept if it has other code: it tells which code is current.
   std::erase_if(profile.other_code, [](const auto& item) { return is_empty(item.second); });
   return std::erase_if(profile.methods, [&](const auto& item) {
     const auto at = profile.other_code.lower_bound({item.first, 0});

@@ -38,7 +38,7 @@ void add_body(const InlinedBody& body, MethodProfile& into) {
   }
 }
 
-// Returns what the bodies of a method are added to; nothing without a schema.
+// Returns the profile to which the bodies of a method are added; nothing without a schema.
 std::optional<MethodProfile> own_profile(const Profile& p, const MethodKey& key,
                                          const SchemaOf& schema_of) {
   const MethodProfile* own = p.find(key);
@@ -53,7 +53,7 @@ std::optional<MethodProfile> own_profile(const Profile& p, const MethodKey& key,
   return m;
 }
 
-// ---- Methods that only bodies tell of ---------------------------------------------------------
+// ---- Methods that only bodies know ------------------------------------------------------------
 
 using Sites = std::set<std::pair<SlotKind, SiteId>>;
 
@@ -74,7 +74,7 @@ class Schemas {
     }
   }
 
-  // Returns the schema of a method that has no profile on a side but bodies.
+  // Returns the schema of a method that has only bodies, but no profile, on a side.
   const Schema* of(bool in_a, const MethodKey& key) {
     const auto known = known_.find(key);
     if (known == known_.end()) return nullptr;
@@ -99,12 +99,12 @@ class Schemas {
 
  private:
   struct Known {
-    uint64_t code_a = 0, code_b = 0;  // the greatest hashes, as merge chooses
-    std::map<uint64_t, Sites> sites;  // by code, of both
+    uint64_t code_a = 0, code_b = 0;  // the greatest hashes, as in merge
+    std::map<uint64_t, Sites> sites;  // by code, for both sides
   };
 
   void note(bool in_a, const MethodKey& key, const InlinedBody& body) {
-    // Of methods with a profile on both sides all is known.
+    // Nothing is needed for methods with a profile on both sides.
     if (a_.find(key) != nullptr && b_.find(key) != nullptr) return;
     Known& k = known_[key];
     uint64_t& code = in_a ? k.code_a : k.code_b;

@@ -1,15 +1,17 @@
-// fold_inlined.h: what a method ran, wherever its code stands.
+// fold_inlined.h: all executions of a method, including those of its inlined bodies.
 //
-// Law: a method's executions are those of its own code and those of its bodies inside of other methods,
+// Law: a method's executions are those of its own code and those of its bodies inside of other
+// methods,
 //
 //     folded = own profile + sum over the places where it is inlined (blocks, call targets, probes)
 //
-// summed word by word as merge does. So two runs of one program that inline differently say the same of
-// a method. Edges, loops, calls and samples are not known of bodies and stay those of its own code.
+// summed word by word as in merge. So two runs of one program that inline differently agree about a
+// method. Edges, loops, calls and samples are not known for bodies and stay those of the method's
+// own code.
 //
-// A body counts where its code is that of the method's schema, or is not known; of sites that the schema
-// has not, nothing counts. What a new copy has inlined and the older code in service still calls is in
-// both and counts twice (InlinedBody).
+// A body counts if its code is the code of the method's schema, or is not known; sites that the
+// schema does not have do not count. If a new copy has inlined a body and the older code in service
+// still calls it, its executions are in both and count twice (InlinedBody).
 #pragma once
 
 #include <functional>
@@ -29,15 +31,15 @@ struct FoldedMethods {
   uint64_t left_out = 0;  // bodies of other code, and those of methods without a schema
 };
 
-// Returns what is known of methods without a profile of their own; null: nothing.
+// Returns the schema of a method without a profile of its own; null: unknown.
 using SchemaOf = std::function<const Schema*(const MethodKey&)>;
 
-// Malformed methods and bodies do not count. O(sites of the methods that are inlined, and of the bodies).
+// Malformed methods and bodies do not count. O(sites of the inlined methods and of the bodies).
 FoldedMethods fold_inlined(const Profile& p, const SchemaOf& schema_of = nullptr);
 
-// The same of two profiles that are to be compared. A method that only bodies tell of on one side has the
-// schema that it has on the other, if the code is the same; where neither side has one, it has the sites
-// that any of its bodies has.
+// The same for two profiles that are to be compared. A method that on one side has only bodies gets
+// the schema of the other side, if the code is the same; if neither side has a schema, it gets all
+// sites of its bodies.
 struct FoldedPair {
   FoldedMethods a;
   FoldedMethods b;

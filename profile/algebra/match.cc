@@ -9,9 +9,9 @@
 namespace uptier::profile {
 namespace {
 
-using AnchorPair = std::pair<uint32_t, uint32_t>;  // places of one anchor in both bodies
+using AnchorPair = std::pair<uint32_t, uint32_t>;  // indices of one anchor in both bodies
 
-// The longest common subsequence of two lists of anchors, by the textbook's table.
+// Returns the longest common subsequence of two lists of anchors, by dynamic programming.
 std::vector<AnchorPair> align(const std::vector<Anchor>& a, const std::vector<Anchor>& b) {
   const size_t width = b.size() + 1;
   std::vector<uint16_t> best((a.size() + 1) * width);
@@ -38,7 +38,7 @@ std::vector<AnchorPair> align(const std::vector<Anchor>& a, const std::vector<An
 
 bool is_loop(const Anchor& anchor) { return anchor.kind == AnchorKind::kLoop; }
 
-// Maps the blocks between two matched ones (exclusive) while their successors are as many.
+// Maps the blocks between two matched ones (exclusive) while their numbers of successors are equal.
 void map_between(const CodeShape& there, const CodeShape& here, AnchorPair low, AnchorPair high,
                  std::vector<SiteId>& map) {
   const auto alike = [&](uint32_t a, uint32_t b) {
@@ -58,7 +58,7 @@ void map_blocks(const CodeShape& there, const CodeShape& here,
   std::vector<AnchorPair> fixed = {{1, 1}};
   for (const AnchorPair& pair : anchors) {
     const AnchorPair blocks = {there.anchors[pair.first].block, here.anchors[pair.second].block};
-    // Of a block that was split, or of two that became one, the first match counts.
+    // If a block was split, or two were merged, the first match counts.
     const bool behind = blocks.first > fixed.back().first && blocks.second > fixed.back().second;
     if (behind) fixed.push_back(blocks);
   }
@@ -73,7 +73,7 @@ void refuse(MatchReport& report, std::string why) {
   report.why = std::move(why);
 }
 
-// The pairs that the similarity is made of, and whether it is enough.
+// Computes the similarity from the pairs, and decides whether it is enough.
 bool judge(const CodeShape& there, const CodeShape& here, const std::vector<AnchorPair>& pairs,
            MatchReport& report) {
   const auto loops = [](const std::vector<Anchor>& a) {
@@ -96,7 +96,7 @@ bool judge(const CodeShape& there, const CodeShape& here, const std::vector<Anch
   return report.similarity >= kMatchFloor;
 }
 
-// How many edges the blocks before each one have.
+// Returns for each block the number of edges of the blocks before it.
 std::vector<SiteId> edges_before(const CodeShape& shape) {
   std::vector<SiteId> before;
   for (size_t b = 0; b < shape.successors.size(); ++b) {
@@ -106,7 +106,7 @@ std::vector<SiteId> edges_before(const CodeShape& shape) {
   return before;
 }
 
-// Two bodies, and where their edges begin.
+// Two bodies, and the index of each block's first edge.
 struct Bodies {
   const CodeShape& there;
   const CodeShape& here;
@@ -114,7 +114,7 @@ struct Bodies {
   std::vector<SiteId> before_here = edges_before(here);
 };
 
-// Where a slot's counts go.
+// Returns the site of the new code that gets a slot's counts, or 0.
 SiteId new_site(const Slot& slot, const Bodies& bodies, const SiteMap& map) {
   const auto find = [](const std::vector<SiteId>& list, SiteId site) {
     return site <= list.size() && site != 0 ? list[site - 1] : 0;
@@ -151,7 +151,7 @@ void take_slot(const MethodProfile& from, const Slot& slot, const Slot& to, Meth
   if (table != from.tables.end()) into.tables[{to.kind, to.site}] = table->second;
 }
 
-// Gives new blocks what flows into them. A few rounds, since it may come from other new ones.
+// Gives new blocks the flow into them. Several rounds, since it may come from other new blocks.
 void infer_blocks(const CodeShape& here, const std::vector<bool>& known, MethodProfile& m) {
   constexpr int kRounds = 4;
   const size_t blocks = here.successors.size();

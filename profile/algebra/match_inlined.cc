@@ -3,7 +3,8 @@
 namespace uptier::profile {
 namespace {
 
-// Gives a method on the way its new key; false if it is not known to have the code of `hash`.
+// Replaces the key of a method on the path; returns false if its code is not known to be that of
+// `hash`.
 bool rename(MethodKey& key, uint64_t hash, const SameMethods& same) {
   const auto at = same.find(key);
   if (at == same.end()) return false;

@@ -1,8 +1,8 @@
-// match_inlined.h: what was seen of inlined bodies, after an edit of the code.
+// match_inlined.h: carries observations of inlined bodies over to edited code.
 //
-// Law: a body is kept if the root and every callee on the way are known to have the code that it was
-// seen in, so all sites on the way and all blocks mean what they meant; and its numbers stay. All
-// others are dropped: nothing says where a call of changed code is inlined now.
+// Law: a body is kept if the root and every callee on the path are known to have the same code as
+// when it was observed, so all sites on the path and all blocks keep their meaning; its numbers
+// stay. All others are dropped: nothing tells where a call of changed code is inlined now.
 #pragma once
 
 #include <map>
@@ -18,12 +18,12 @@ using uptier::MethodKey;
 
 // A method whose code did not change.
 struct SameMethod {
-  MethodKey key;          // what it is called now
+  MethodKey key;          // its current key
   uint64_t cfg_hash = 0;  // of its code, old and new
   bool profiled = false;  // the old profile has it, with this hash
 };
 
-// By old key. No two have one new key.
+// By old key. No two have the same new key.
 using SameMethods = std::map<MethodKey, SameMethod>;
 
 struct InlinedMatch {
@@ -31,8 +31,8 @@ struct InlinedMatch {
   uint64_t dropped = 0;
 };
 
-// A hash of 0 in a body's code, which is not known, is taken for that of the method's own profile,
-// where there is one. O(bodies * path * log methods).
+// A hash of 0 in a body's code means unknown; the hash of the method's own profile is used instead,
+// if there is one. O(bodies * path * log methods).
 InlinedMatch match_inlined(const InlinedBodies& old, const SameMethods& same);
 
 }  // namespace uptier::profile

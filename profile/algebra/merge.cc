@@ -25,7 +25,7 @@ void sum_tables(Tables& into, const Tables& from, uint64_t& saturated) {
   for (const auto& [site, table] : from) profile::sum_table(into[site], table, saturated);
 }
 
-// Sums two profiles of one code under one schema.
+// Adds two profiles of one code with one schema.
 void sum_methods(MethodProfile& into, const MethodProfile& from, MergeReport& report) {
   for (const Slot& slot : into.schema.slots) {
     const std::span<const Word> words = profile::words_of(slot.kind);
@@ -44,7 +44,7 @@ void sum_methods(MethodProfile& into, const MethodProfile& from, MergeReport& re
   into.behind = into.behind || from.behind;
 }
 
-// Sums two profiles of one code, whatever each observed of it.
+// Adds two profiles of one code that may have different observations.
 void sum_code(MethodProfile& into, const MethodProfile& from, MergeReport& report) {
   if (into.schema == from.schema) return sum_methods(into, from, report);
   ++report.united;
@@ -66,7 +66,7 @@ bool is_later(const MethodProfile& a, const MethodProfile& b) {
   return std::pair(a.time, a.schema.cfg_hash) > std::pair(b.time, b.schema.cfg_hash);
 }
 
-// Puts what is of other code than `kept` beside it, or in its place if it is later.
+// Adds a profile of other code than `kept` next to it, or makes it the current one if it is later.
 template <typename From>
 void merge_other(Profile& into, MethodProfile& kept, From&& from, MergeReport& report) {
   ++report.other_code;
@@ -106,7 +106,8 @@ void merge_method(Profile& into, const MethodKey& key, From&& from, MergeReport&
   }
 }
 
-// What is of other code stands beside a method, or nothing would say which code counts.
+// Other code needs a current profile of its method; otherwise nothing would say which code is
+// current.
 template <typename Others>
 void merge_others(Profile& into, Others&& others, MergeReport& report) {
   for (auto& [at, method] : others) {

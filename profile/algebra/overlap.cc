@@ -1,4 +1,4 @@
-// Sums are long double: 64 bits of mantissa keep the share of a single count apart in sums of up to
+// Sums are long double: 64 bits of mantissa resolve the share of a single count in sums of up to
 // 2^64, and sums of many counts of 2^64-1 do not overflow.
 #include <algorithm>
 #include <set>
@@ -15,13 +15,13 @@ double share(Sum part, Sum whole) {
   return whole == 0 ? 0 : static_cast<double>(std::min<Sum>(part / whole, 1));
 }
 
-// What two sides have in common, if `shared` is the sum of min(a_i / A, b_i / B).
+// Returns the overlap of two sides, if `shared` is the sum of min(a_i / A, b_i / B).
 double alike(Sum shared, Sum a, Sum b) {
   if (a == 0 && b == 0) return 1;
   return static_cast<double>(std::min<Sum>(shared, 1));
 }
 
-// A method on both sides; null where a side has none of it.
+// A method on both sides; null if a side does not have it.
 struct MethodPair {
   const MethodProfile* a;
   const MethodProfile* b;
@@ -31,8 +31,8 @@ struct MethodPair {
            a->schema.cfg_hash == b->schema.cfg_hash;
   }
 
-  // Returns whether a slot takes part: what one side was asked to observe and the other was not says
-  // nothing of either.
+  // Returns whether a slot is compared: a slot that only one side was asked to observe tells
+  // nothing about either.
   bool counts(const Slot& slot) const {
     return !comparable() || (a->schema.find(slot.kind, slot.site) != nullptr &&
                              b->schema.find(slot.kind, slot.site) != nullptr);
@@ -43,7 +43,7 @@ constexpr bool takes_part(SlotKind kind) {
   return kind != SlotKind::kLog && kind != SlotKind::kRange && kind != SlotKind::kGauge;
 }
 
-// What a slot's words hold of the mass that is compared; of a kind with a table, `other`.
+// Returns the compared mass in a slot's words; for a kind with a table, `other`.
 Sum scalar_mass(const MethodProfile& method, const Slot& slot) {
   if (slot.kind == SlotKind::kLoop) {
     const std::optional<Estimate> cycles = method.loop_cycles(slot.site);
@@ -59,7 +59,7 @@ const Table& table_of(const MethodProfile& method, const Slot& slot) {
   return table == nullptr ? kNone : *table;
 }
 
-// Of one side of a pair.
+// Returns the mass of one side of a pair.
 Sum total(const MethodPair& pair, const MethodProfile* method, SlotKind kind) {
   Sum sum = 0;
   if (method == nullptr) return sum;
@@ -94,7 +94,7 @@ Sum shared_mass(const MethodPair& pair, SlotKind kind, Sum total_a, Sum total_b)
   return sum;
 }
 
-// `folded`: of both, which the pairs point into.
+// `folded` belongs to both profiles; the pairs point into it.
 std::map<MethodKey, MethodPair> pair_up(const Profile& a, const Profile& b,
                                         const profile::FoldedPair& folded) {
   std::map<MethodKey, MethodPair> pairs;
@@ -127,7 +127,7 @@ Overlap overlap_of(const std::map<MethodKey, MethodPair>& pairs, SlotKind kind) 
                  share(mismatched_a, all_a), share(mismatched_b, all_b)};
 }
 
-// The kinds that one side has sites of.
+// Returns the kinds of sites that one side has.
 std::set<SlotKind> kinds_of(const std::map<MethodKey, MethodPair>& pairs,
                             const MethodProfile* MethodPair::*side) {
   std::set<SlotKind> kinds;
@@ -141,7 +141,7 @@ std::set<SlotKind> kinds_of(const std::map<MethodKey, MethodPair>& pairs,
   return kinds;
 }
 
-// The sums of a and b over all methods.
+// Returns the sums of a and b over all methods.
 std::pair<Sum, Sum> totals(const std::map<MethodKey, MethodPair>& pairs, SlotKind kind) {
   Sum all_a = 0, all_b = 0;
   for (const auto& [key, pair] : pairs) {
@@ -185,7 +185,8 @@ Sum total(const InlinedBodies& bodies) {
   return sum;
 }
 
-// What a side has in places that the other has not, and in those that it has of other code.
+// Returns the mass of bodies that the other side does not have, and of those that it has with other
+// code.
 std::pair<Sum, Sum> apart(const InlinedBodies& bodies, const InlinedBodies& others) {
   Sum only = 0, mismatched = 0;
   for (const auto& [key, body] : bodies) {

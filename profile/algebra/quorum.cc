@@ -70,7 +70,7 @@ uint64_t Quorum::Seen::take_out(std::pair<SlotKind, SiteId> site, Table& table, 
   });
 }
 
-// Moves what fewer saw of a method's tables into `other`; returns how many entries.
+// Moves entries of a method's tables that fewer have seen into `other`; returns how many entries.
 uint64_t Quorum::Seen::take_out(MethodProfile& m, uint64_t least) const {
   uint64_t moved = 0;
   for (auto& [key, table] : m.tables) {
@@ -120,7 +120,7 @@ Quorum::Report Quorum::finish(Profile& sum, uint64_t least) const {
     report.entries += seen.take_out(m, least);
     ++at;
   }
-  // What goes beside a method that stays is not counted: the method is still told of.
+  // Other code that is removed while its method stays is not counted: the method is still reported.
   std::erase_if(sum.other_code, [&](const auto& item) {
     return !sum.methods.contains(item.first.first) || seen_of(item.second).votes.count < least;
   });

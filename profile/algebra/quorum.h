@@ -1,21 +1,22 @@
-// quorum.h: who has a say in a sum of many hosts' profiles, and how much.
+// quorum.h: limits the influence of single hosts on a sum of many hosts' profiles.
 //
-// Two rules, which a fleet needs so that no single host decides what all of them compile, and
-// nothing that a single host has seen gets out:
+// A fleet needs two rules, so that no single host decides what all of them compile, and nothing
+// that only a single host has seen is published:
 //
-//   cap      the runs of one voter count as `cap` runs at most: each is weighed by cap / runs where
-//            there are more. A function of the set of inputs: their order is free, and so is the
-//            grouping of the weighed inputs, but sums that were capped apart are not the sum capped
-//   quorum   what fewer than n voters saw is not told: methods go, with their shapes and first
-//            calls, calls from one to another go, inlined bodies go (also those of a root that
-//            went), entries of tables move into `other`. A finishing
-//            step, on the whole sum: it does not commute with merge (two sums may each lack what
-//            both together would have kept). Counts of sites stay, since a block that is cleared
-//            would not be unknown but wrong
+//   cap      the runs of one voter count as at most `cap` runs: if there are more, each is multiplied
+//            by cap / runs. A function of the set of inputs: their order does not matter, nor does
+//            the grouping of the scaled inputs; but a sum of separately capped sums differs from the
+//            capped sum
+//   quorum   data seen by fewer than n voters is not published: methods are removed with their shapes
+//            and first calls, calls between methods are removed, inlined bodies are removed (also
+//            those of a removed root), entries of tables move into `other`. A finishing step on the
+//            whole sum: it does not commute with merge (two sums may each lack data that both
+//            together would have kept). Counts of sites stay, since a cleared block would not be
+//            unknown but wrong
 //
-// Laws, each with a test: votes do not depend on the order of voters; finish with a and then b is
-// finish with the greater; finish with 0 or 1 changes nothing that was voted for; no count of a
-// kept method but `other` changes, and mass stays.
+// Laws, each with a test: votes do not depend on the order of voters; finish with a and then b
+// equals finish with the greater; finish with 0 or 1 changes nothing that was voted for; no count
+// of a kept method changes except `other`, and mass stays.
 #pragma once
 
 #include <cstdint>
@@ -51,29 +52,29 @@ struct Fraction {
   friend bool operator==(const Fraction&, const Fraction&) = default;
 };
 
-// Returns the factor of each contribution: 1, or cap / runs where its voter has more runs than
-// `cap`; a cap of 0 is none.
+// Returns the factor of each contribution: 1, or cap / runs if its voter has more runs than `cap`;
+// a cap of 0 means no cap.
 std::vector<Fraction> cap_factors(std::span<const Contribution> inputs, uint64_t cap);
 
 class Quorum {
  public:
   struct Report {
-    uint64_t methods = 0;  // that went
-    uint64_t inlined = 0;  // bodies that went
-    uint64_t entries = 0;  // that moved into `other`
-    uint64_t calls = 0;    // between methods, that went
+    uint64_t methods = 0;  // methods removed
+    uint64_t inlined = 0;  // bodies removed
+    uint64_t entries = 0;  // entries moved into `other`
+    uint64_t calls = 0;    // calls between methods removed
   };
 
-  // Counts what was seen of a method. All that one voter has seen comes in one stretch.
+  // Counts the observations of a method. All data of one voter must come in succession.
   void see(uint32_t voter, const MethodProfile& method);
   void see(uint32_t voter, const InlinedBodies& bodies);
   void see(uint32_t voter, const CallProfile& calls);
 
-  // Leaves of a sum what at least `least` voters saw. Methods that nobody voted for go, unless
-  // `least` is 0.
+  // Keeps the part of a sum that at least `least` voters saw. Methods that nobody voted for are
+  // removed, unless `least` is 0.
   Report finish(Profile& sum, uint64_t least) const;
-  // The same of calls, once methods have been left out; of a method's shapes the greatest stays
-  // that enough have seen. Returns how many calls went.
+  // The same for calls, after methods have been removed; of a method's shapes that enough voters
+  // have seen, the greatest is kept. Returns how many calls were removed.
   uint64_t finish(CallProfile& calls, const Profile& kept, uint64_t least) const;
 
  private:
@@ -98,7 +99,8 @@ class Quorum {
 
   const Seen& seen_of(const MethodProfile& m) const;
 
-  std::map<std::pair<MethodKey, uint64_t>, Seen> seen_;  // by CFG hash: other code, other votes
+  std::map<std::pair<MethodKey, uint64_t>, Seen>
+      seen_;  // by CFG hash: other code has separate votes
   std::map<std::pair<InlinedKey, std::vector<uint64_t>>, Seen> inlined_;  // likewise
   std::map<CallProfile::Call, Votes> calls_;
   std::map<MethodKey, std::map<CodeShape, Votes>> shapes_;

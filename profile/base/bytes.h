@@ -1,7 +1,7 @@
 // bytes.h: little-endian reading and writing of byte arrays, with every bound checked.
 //
-// A ByteReader that runs past its end, or meets padding that is not zero, is failed from then on
-// and yields zeros; the caller asks once, at the end.
+// A ByteReader that runs past its end, or reads padding that is not zero, has failed from then on
+// and yields zeros; the caller checks once, at the end.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// checksum.h: the two checksums of a record; see trace_file.h for what they cover.
+// checksum.h: the two checksums of a record; trace_file.h says which bytes they cover.
 #pragma once
 
 #define XXH_INLINE_ALL
@@ -11,7 +11,7 @@
 
 namespace uptier::profile {
 
-// `record` starts with the 32 bytes of a record's header.
+// `record` begins with the 32 bytes of its header.
 inline uint32_t header_checksum(ByteSpan record) {
   std::array<std::byte, 20> covered;
   std::memcpy(covered.data(), record.data(), 16);
@@ -19,7 +19,7 @@ inline uint32_t header_checksum(ByteSpan record) {
   return static_cast<uint32_t>(XXH3_64bits(covered.data(), covered.size()));
 }
 
-// `content` is what follows the record's header.
+// `content` is the part of the record after its header.
 inline uint64_t content_checksum(uint32_t header_checksum, ByteSpan content) {
   return XXH3_64bits_withSeed(content.data(), content.size(), header_checksum);
 }

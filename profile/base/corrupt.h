@@ -8,7 +8,7 @@
 
 namespace uptier::profile {
 
-// Returns kCorruptInput; `rule` names what the input breaks.
+// Returns kCorruptInput; `rule` names the rule that the input breaks.
 inline Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
 
 }  // namespace uptier::profile

@@ -13,7 +13,8 @@
 namespace uptier::profile {
 namespace {
 
-// Writers of one file at a time; and up to which number killed ones are looked for.
+// The most concurrent writers of one file, and the numbers up to which to look for files of killed
+// ones.
 constexpr int kMostWriters = 100;
 constexpr int kLookedAt = 16;
 
@@ -25,18 +26,19 @@ int open_file(const std::string& path, int flags) {
   return fd;
 }
 
-// False if another one holds it; true also where a file system has no locks.
+// Returns false if another writer holds the lock; true also if the file system has no locks.
 bool take_lock(int fd) {
   int locked;
   do { locked = ::flock(fd, LOCK_EX | LOCK_NB); } while (locked != 0 && errno == EINTR);
   return locked == 0 || errno != EWOULDBLOCK;
 }
 
-// Makes a file that nobody takes for a killed writer's; -1 and an errno if it is there already.
+// Creates a file that no writer mistakes for a killed writer's; returns -1 and sets errno if it
+// exists.
 int make_file(const std::string& path) {
   const int fd = open_file(path, O_WRONLY | O_CREAT | O_EXCL);
   if (fd < 0) return fd;
-  // Before it was locked, one that looks for killed writers' may have removed it.
+  // Before it was locked, a writer that looks for files of killed ones may have removed it.
   struct stat info;
   const bool kept = take_lock(fd) && ::fstat(fd, &info) == 0 && info.st_nlink != 0;
   if (kept) return fd;
@@ -45,7 +47,7 @@ int make_file(const std::string& path) {
   return -1;
 }
 
-// Removes a file that this user's killed writer has left.
+// Removes a file that a killed writer of this user has left.
 void remove_left(const std::string& path) {
   const int fd = open_file(path, O_WRONLY | O_NONBLOCK);
   if (fd < 0) return;
@@ -118,7 +120,7 @@ int NewFile::release() { return std::exchange(fd_, -1); }
 int NewFile::close() {
   if (fd_ < 0) return 0;
   if (lock_ < 0 && !temporary_.empty()) lock_ = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
-  // After EINTR the descriptor is gone on Linux, and closing again could hit another file.
+  // After EINTR, Linux has closed the descriptor, and closing again could hit another file.
   return ::close(release()) != 0 && errno != EINTR ? errno : 0;
 }
 

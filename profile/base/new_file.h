@@ -1,13 +1,13 @@
-// NewFile: a file that takes the place of another at once.
+// NewFile: a file that replaces another one atomically.
 //
-//   create: a new file beside the old one, mode 0600 --> the caller writes --> replace: rename
+//   create: a new file next to the old one, mode 0600 --> the caller writes --> replace: rename
 //
-// Readers of the old file keep it. What is not renamed is removed. Anything but a regular file of
-// that name is refused.
+// Readers of the old file keep it. A file that is not renamed is removed. If something other than a
+// regular file has that name, create fails.
 //
-// A writer that is killed leaves its file behind, as NAME.tmpN. N is the least number that is free,
-// and a writer holds the lock of its file (flock) until it has its name, so whoever comes next can
-// tell what nobody writes any more, and removes it.
+// A writer that is killed leaves its file, as NAME.tmpN. N is the least free number, and a writer
+// holds the lock of its file (flock) until the file has its final name. So the next writer can
+// recognize abandoned files, and removes them.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@
 
 namespace uptier::profile {
 
-// Returns the error of a failed call on a file: path, what was tried, and what errno says.
+// Returns the error of a failed call on a file: path, attempted action, and the text of errno.
 Error io_error(const std::string& path, const char* what, int error);
 
 class NewFile {
@@ -30,12 +30,12 @@ class NewFile {
   ~NewFile();
 
   int fd() const { return fd_; }
-  // Gives the file the name; returns 0 or an errno.
+  // Gives the file its final name; returns 0 or an errno.
   int replace();
-  // Hands over the descriptor, which the caller closes.
+  // Releases the descriptor to the caller, who closes it.
   int release();
-  // Closes it; returns 0 or an errno, also of what the file system could not write before. Its lock
-  // is held until it has the name.
+  // Closes it; returns 0 or an errno, including errors of earlier writes that the file system
+  // reports only now. The lock is held until the file has its final name.
   int close();
 
  private:
@@ -44,9 +44,9 @@ class NewFile {
   void unlock();
 
   std::string path_;
-  std::string temporary_;  // empty once it has the name
+  std::string temporary_;  // empty once the file has its final name
   int fd_;
-  int lock_ = -1;  // another descriptor of it, once it was closed
+  int lock_ = -1;  // a duplicate of the descriptor, after the file was closed
 };
 
 }  // namespace uptier::profile

@@ -31,7 +31,8 @@ std::optional<UnsignedWide> parse_magnitude(std::string_view text) {
 }  // namespace
 
 Wide mul_div(Wide a, uint64_t b, uint64_t c, uint64_t& saturated) {
-  // The product has three 64-bit digits; each is divided with the rest of the one above it.
+  // The product has three 64-bit digits; each is divided together with the remainder of the one
+  // above it.
   const UnsignedWide low = UnsignedWide{static_cast<uint64_t>(magnitude(a))} * b;
   const UnsignedWide high = (magnitude(a) >> 64) * b + (low >> 64);
   const uint64_t digits[] = {static_cast<uint64_t>(high >> 64), static_cast<uint64_t>(high),

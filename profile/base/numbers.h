@@ -1,4 +1,4 @@
-// numbers.h: sums that stop at 2^64-1 instead of wrapping, and sums of 128 bits in two words.
+// numbers.h: sums that saturate at 2^64-1, and 128-bit sums in two words.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ __extension__ using UnsignedWide = unsigned __int128;
 
 inline constexpr uint64_t kMaxCount = std::numeric_limits<uint64_t>::max();
 
-// Returns whether the sum stopped at kMaxCount.
+// Returns whether the sum saturated at kMaxCount.
 inline bool add_saturating(uint64_t& sum, uint64_t value) {
   if (!__builtin_add_overflow(sum, value, &sum)) return false;
   sum = kMaxCount;
@@ -26,7 +26,7 @@ inline uint64_t mul_saturating(uint64_t a, uint64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? kMaxCount : product;
 }
 
-// Returns a * b / c, rounded down, at most kMaxCount; `saturated` counts where it stops there.
+// Returns a * b / c, rounded down, at most kMaxCount; `saturated` counts the times it was limited.
 inline uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c, uint64_t& saturated) {
   const UnsignedWide exact = UnsignedWide{a} * b / c;
   if (exact <= kMaxCount) return static_cast<uint64_t>(exact);
@@ -34,7 +34,7 @@ inline uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c, uint64_t& saturated)
   return kMaxCount;
 }
 
-// The 128-bit number in two words, the low one first, and back.
+// Load and store a 128-bit number in two words, the low one first.
 inline Wide load_wide(const uint64_t* words) {
   return static_cast<Wide>(UnsignedWide{words[1]} << 64 | words[0]);
 }
@@ -43,7 +43,7 @@ inline void store_wide(uint64_t* words, Wide value) {
   words[1] = static_cast<uint64_t>(static_cast<UnsignedWide>(value) >> 64);
 }
 
-// Modulo 2^128, as two's complement numbers are added and multiplied.
+// Modulo 2^128, as for two's complement numbers.
 inline Wide add_wrapping(Wide a, Wide b) {
   return static_cast<Wide>(static_cast<UnsignedWide>(a) + static_cast<UnsignedWide>(b));
 }
@@ -54,7 +54,7 @@ inline Wide mul_wrapping(Wide a, uint64_t b) {
   return static_cast<Wide>(static_cast<UnsignedWide>(a) * b);
 }
 
-// Returns a * b / c, rounded towards 0; stops at the greatest number of a's sign.
+// Returns a * b / c, rounded towards 0; saturates at the greatest number of a's sign.
 Wide mul_div(Wide a, uint64_t b, uint64_t c, uint64_t& saturated);
 
 // Prints a signed decimal.

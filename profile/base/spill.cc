@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kPiece = 64 << 10;
 
-// Not every file system makes files without names.
+// For file systems that cannot create unnamed files.
 int open_named(const std::string& folder) {
   std::string name = folder + "/.uptier-XXXXXX";
   const int fd = ::mkostemp(name.data(), O_CLOEXEC);

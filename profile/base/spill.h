@@ -1,7 +1,7 @@
-// Spill: bytes that wait in a file without a name, in the order in which they came.
+// Spill: bytes kept in an unnamed file, in the order in which they were appended.
 //
-// Nobody else sees the file, and it is gone when this is, or the process, however it ends. What
-// cannot be written is told when the bytes are asked for.
+// No other process sees the file. It disappears with this object, or with the process, however that
+// ends. Write errors are reported by each().
 //
 //   Thread: one at a time.
 #pragma once
@@ -16,7 +16,7 @@ namespace uptier::profile {
 
 class Spill {
  public:
-  // Makes the file in this folder. Error: kIo where that cannot be.
+  // Creates the file in this folder. Error: kIo if that fails.
   static Result<Spill> create(const std::string& folder);
 
   Spill(Spill&& other) noexcept;
@@ -25,8 +25,8 @@ class Spill {
   ~Spill();
 
   void append(ByteSpan bytes);
-  // Hands over all bytes, piece by piece, until `take` returns an errno. Returns that, or the errno
-  // of what went wrong here, or 0. May be asked again.
+  // Passes all bytes, piece by piece, to `take` until it returns an errno. Returns that errno, or
+  // the errno of a failure here, or 0. May be called again.
   int each(const std::function<int(ByteSpan)>& take) const;
 
  private:

@@ -5,7 +5,7 @@ namespace {
 
 constexpr size_t kAtOnce = sizeof(uint64_t);
 
-// Returns the number at `at`; nothing if it does not end, or not fit.
+// Returns the number at `at`; nothing if it does not end, or does not fit.
 Varint take_one(ByteSpan bytes, size_t at) {
   Varint taken;
   for (unsigned shift = 0; at + taken.bytes < bytes.size() && shift <= 63; shift += 7) {
@@ -19,7 +19,7 @@ Varint take_one(ByteSpan bytes, size_t at) {
   return {};
 }
 
-// With vectors, which -O2 alone does not use here.
+// O3, because -O2 alone does not vectorize this loop.
 __attribute__((optimize("O3"))) inline void widen(const std::byte* bytes, uint64_t* numbers) {
   for (size_t i = 0; i < kAtOnce; ++i) numbers[i] = static_cast<uint64_t>(bytes[i]);
 }
@@ -36,7 +36,8 @@ std::optional<Varints> take_varints(ByteSpan bytes, std::span<uint64_t> numbers)
   while (n < numbers.size()) {
     if (numbers.size() - n >= kAtOnce && bytes.size() - at >= kAtOnce) {
       const uint64_t tops = load<uint64_t>(bytes, at) & kAllMoreBytes;
-      widen(bytes.data() + at, &numbers[n]);  // those after the first long one are written again
+      widen(bytes.data() + at,
+            &numbers[n]);  // numbers after the first long one are overwritten later
       const size_t shorts = tops == 0 ? kAtOnce : static_cast<size_t>(std::countr_zero(tops)) / 8;
       at += shorts;
       n += shorts;

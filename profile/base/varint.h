@@ -1,5 +1,5 @@
-// varint.h: numbers as 7 bits a byte, the low ones first, the top bit set in all bytes but the
-// last.
+// varint.h: numbers as 7 bits per byte, the low ones first; the top bit is set in all bytes except
+// the last.
 //
 // Most counts take one byte, so runs of such bytes are read eight at a time.
 #pragma once
@@ -15,14 +15,14 @@ namespace uptier::profile {
 inline constexpr uint64_t kMoreBytes = 0x80;
 inline constexpr uint64_t kAllMoreBytes = 0x8080808080808080;  // of eight bytes
 
-// A number and the bytes that it took; none if it is not there.
+// A number and its length in bytes; 0 bytes if there is none.
 struct Varint {
   uint64_t number = 0;
   size_t bytes = 0;
 };
 
-// Reads the number at the front of eight bytes, if it ends there: the sevens of bits are pushed
-// together by pairs, then pairs of pairs.
+// Reads the number at the front of eight bytes, if it ends there: the groups of seven bits are
+// merged in pairs, then in pairs of pairs.
 inline Varint take_short(uint64_t eight) {
   const uint64_t ends = ~eight & kAllMoreBytes;
   if (ends == 0) return {};
@@ -42,7 +42,7 @@ inline void append_varint(uint64_t number, Bytes& out) {
 
 void append_varints(std::span<const uint64_t> numbers, Bytes& out);
 
-// What a list of numbers took, and a number that none of them exceeds.
+// The length of a list of numbers, and an upper bound of all of them.
 struct Varints {
   size_t bytes = 0;
   uint64_t bound = 0;
@@ -52,7 +52,7 @@ struct Varints {
 // does not fit into 64 bits.
 std::optional<Varints> take_varints(ByteSpan bytes, std::span<uint64_t> numbers);
 
-// Reads numbers and fixed fields one by one. Failed from the first that is not there, and yields
+// Reads numbers and fixed fields one by one. Fails at the first one that is missing, and yields
 // zeros from then on.
 class VarintReader {
  public:

@@ -9,7 +9,7 @@ Error out_of_memory(const char* what) noexcept {
   try {
     e.message = std::string(what) + ": memory is refused";
   } catch (const std::exception&) {
-    e.message = "out of memory";  // short enough to lie in the string itself
+    e.message = "out of memory";  // short enough to need no allocation
   }
   return e;
 }

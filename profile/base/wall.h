@@ -1,13 +1,14 @@
-// wall.h: where memory that is refused stops.
+// wall.h: where refused memory is caught.
 //
-// The library's containers say it by std::bad_alloc, and so do others' code and a host's functions.
-// Walls stand at each public function, at what compiled code and threads begin with, and in
-// destructors; what is thrown behind a wall ends there, and becomes a Status, an empty answer, or
-// nothing at all. Public functions stand behind a wall as a whole (a function-try-block).
+// The library's containers report refused memory by std::bad_alloc; so do other libraries' code and
+// a host's functions. There are walls at each public function, at the entry functions of compiled
+// code and threads, and in destructors. A wall catches the exception and turns it into a Status, an
+// empty answer, or nothing at all. Public functions are inside a wall as a whole (a
+// function-try-block).
 //
-// The law of whoever works behind a wall: an operation that ran out is dropped whole. What can be
-// refused comes first; from the first change that others see on nothing is, or it does not matter
-// (a table that is not told, code that is asked for again later).
+// The law for code inside a wall: an operation that runs out of memory has no effect at all.
+// Allocations come first. After the first change that others can see, nothing can be refused, or it
+// does not matter (a table that misses an entry, code that is requested again later).
 #pragma once
 
 #include <exception>
@@ -17,11 +18,11 @@
 
 namespace uptier {
 
-// Returns the error of an operation that ran out of memory. Never fails: where there is none for
-// words, it says less. `what`: the operation, as users call it.
+// Returns the error of an operation that ran out of memory. Never fails: if there is no memory for
+// the message, it is shorter. `what`: the operation, as users call it.
 Error out_of_memory(const char* what) noexcept;
 
-// Runs `f`, which returns nothing. Returns whether it came to its end.
+// Runs `f`, which returns nothing. Returns whether it completed.
 template <typename F>
 bool finishes(F&& f) {
   try {
@@ -30,7 +31,8 @@ bool finishes(F&& f) {
   } catch (const std::exception&) { return false; }
 }
 
-// Runs `f`, which returns a Status or a Result, and returns that, or that memory ran out.
+// Runs `f`, which returns a Status or a Result. Returns its result, or the error that memory ran
+// out.
 template <typename F>
 auto walled(const char* what, F&& f) -> decltype(f()) {
   try {

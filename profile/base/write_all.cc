@@ -15,8 +15,8 @@ bool is_limited() {
   return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
 }
 
-// Holds SIGXFSZ back from this thread, and takes one that has come since. It comes to the thread that
-// writes, so no other one's is taken.
+// Blocks SIGXFSZ on this thread, and consumes one that has arrived since. The signal is sent to the
+// writing thread, so none of another thread is consumed.
 class HeldBack {
  public:
   HeldBack() {

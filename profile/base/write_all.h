@@ -1,4 +1,4 @@
-// write_all: all of some bytes to a file.
+// write_all: writes some bytes to a file, completely.
 #pragma once
 
 #include <sys/types.h>
@@ -7,11 +7,11 @@
 
 namespace uptier::profile {
 
-// Writes as write(2) does, but that the process's limit of file sizes (RLIMIT_FSIZE) is an error,
-// EFBIG, and nothing more: the signal that comes with it, SIGXFSZ, would end the process.
+// Writes like write(2), except that exceeding the process's limit of file sizes (RLIMIT_FSIZE) is
+// only an error, EFBIG: the signal that comes with it, SIGXFSZ, would end the process.
 ssize_t write_some(int fd, ByteSpan bytes);
 
-// Returns 0 or an errno. What precedes the error may have been written.
+// Returns 0 or an errno. Bytes before the error may have been written.
 int write_all(int fd, ByteSpan bytes);
 
 }  // namespace uptier::profile

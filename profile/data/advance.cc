@@ -7,7 +7,7 @@
 namespace uptier::profile {
 namespace {
 
-// One entry of a table, or `other`, on its way from one snapshot to the next.
+// An entry of a table, or `other`, with its counts in two successive snapshots.
 struct Cell {
   uint64_t before;
   uint64_t after;
@@ -36,11 +36,11 @@ void advance_sum(uint64_t before, uint64_t after, uint64_t& estimate, uint64_t w
   }
 }
 
-// What a table and its `other` come to together.
+// The changes of a table and its `other`, added up.
 struct Turnover {
   UnsignedWide fallen = 0;
   UnsignedWide risen = 0;
-  UnsignedWide released = 0;  // estimates of what fell
+  UnsignedWide released = 0;  // estimates of the counts that fell
 };
 
 Turnover release(std::vector<Cell>& cells) {
@@ -58,7 +58,7 @@ Turnover release(std::vector<Cell>& cells) {
   return sum;
 }
 
-// Shares are differences of what is due up to a cell, so that nothing is lost to rounding.
+// Each share is a difference of cumulative shares, so that nothing is lost to rounding.
 void advance_cells(std::vector<Cell>& cells, uint64_t weight) {
   const Turnover sum = release(cells);
   if (sum.risen == 0) return;
@@ -79,7 +79,7 @@ void advance_cells(std::vector<Cell>& cells, uint64_t weight) {
   }
 }
 
-// Carries the estimates of one site's table and `other` over to what they are now.
+// Updates the estimates of one site's table and `other` to the new counts.
 void advance_table(const Table& before, Table& after, Cell other, uint64_t weight) {
   std::vector<uint64_t> left;  // estimates of entries that are gone
   left.reserve(before.size());
@@ -112,7 +112,7 @@ void advance_words(const Slot& slot, Observed& seen, const Observed& now, uint64
   }
 }
 
-// How many executions, or parts of one, each of those that were timed stands for.
+// The number of executions, possibly fractional, that each timed one stands for.
 struct TimedFactor {
   uint64_t due;
   uint64_t came;  // at most `due`, not 0
@@ -134,7 +134,8 @@ struct TimedFactor {
   }
 };
 
-// Returns what `came` stands for: all that no others stand for yet, but at least `weight` each.
+// Returns the factor of `came` executions: they stand for all that no others stand for yet, but for
+// at least `weight` each.
 TimedFactor stands_for(uint64_t all, uint64_t stood_for, uint64_t came, uint64_t weight) {
   const uint64_t open = all - std::min(all, stood_for);
   return {std::max(open, mul_saturating(came, weight)), came};
@@ -149,10 +150,10 @@ bool falls(const Slot& slot, const Observed& seen, const Observed& now) {
   return step < 0;
 }
 
-// Timed executions from which on iterations tell what the others took.
+// The least number of timed executions for which iterations are used to estimate the others.
 constexpr uint64_t kEnoughTimed = 16;
 
-// Executions that were timed stand for those that came on since others were timed. See estimate.h.
+// Timed executions stand for all executions since the previous timed ones. See estimate.h.
 void advance_loop(const Slot& slot, Observed& seen, const Observed& now, uint64_t weight) {
   if (falls(slot, seen, now)) return advance_words(slot, seen, now, weight);
   using namespace slot_word;

@@ -6,7 +6,7 @@
 namespace uptier::profile {
 namespace {
 
-// A dense cluster does not take in what would leave it an eighth as dense (hfsort's number).
+// A cluster is not merged if that would leave it an eighth as dense or less (hfsort's number).
 constexpr double kDiluted = 8;
 
 struct Cluster {

@@ -10,9 +10,9 @@ namespace {
 
 // The two-sided 95 % point of the normal distribution.
 constexpr double kZ = 1.96;
-// Odds of an execution that is never seen although it is within the interval.
+// The probability that an execution within the interval is never seen.
 constexpr double kMiss = 0.05;
-// How alike the executions are taken to be that one sample holds; see profile/data/estimate.h.
+// The assumed correlation among the executions in one sample; see profile/data/estimate.h.
 constexpr double kWithin = 0.75;
 
 struct Seen {
@@ -20,7 +20,7 @@ struct Seen {
   double estimate = 0;
 };
 
-// What count() counts, as plain numbers: nothing for a gauge or a site without a slot.
+// Returns the numbers that count() estimates from; nothing for a gauge or a site without a slot.
 std::optional<Seen> seen_at(const MethodProfile& method, const Slot& slot) {
   const bool here = slot.word < method.counts.size() && slot.word < method.estimates.size();
   if (!here || slot.kind == SlotKind::kGauge) return std::nullopt;
@@ -52,14 +52,14 @@ double mean_weight(const MethodProfile& method) {
   return static_cast<double>(std::max<uint64_t>(method.interval, 1));
 }
 
-// The samples of a method, how many executions of a site each holds at most, and the share of them
-// that as many of one weight would be as good as.
+// The samples of a method, the most executions of a site that each holds, and the number of equally
+// weighted samples that would be as good, as a share of the samples.
 struct Sampled {
   double samples = 0;
   double most = 1;
   double alike = 1;
 
-  // How many executions of a site that was seen `count` times tell as much as one would by itself.
+  // Returns how many executions of a site seen `count` times are worth one independent execution.
   double together(double count) const {
     const double share = samples > 0 ? std::min(1.0, count / (most * samples)) : 1;
     return 1 + (most - 1) * (share + kWithin * (1 - share));
@@ -100,7 +100,7 @@ Estimate around(double total, double relative_variance, double at_least) {
   return {total, std::min(total, std::max(total - half, at_least)), total + half};
 }
 
-// What is known of a loop's cycles: of its words, and of their estimates.
+// The known facts about a loop's cycles: from its words and their estimates.
 struct Timed {
   using Float = long double;
 
@@ -117,17 +117,17 @@ struct Timed {
     return std::max<Float>(static_cast<Float>(profile::load_wide(words)), 0);
   }
 
-  // The timed executions that a mean of as many, all of one weight, would be as good as.
+  // Returns the number of equally weighted timed executions whose mean would be as good.
   Float effective() const {
     const bool known = squares > 0 && weighted_squares > 0 && stood_for > 0;
     if (!known) return timed;
     const Float n = stood_for * stood_for * squares / (timed * weighted_squares);
-    // Less than one where settling has moved the loop further than chance could (loop_nest.h).
+    // Less than one if settle_nest moved the loop further than chance could (loop_nest.h).
     const Float least = stood_for == entries ? 1e-9L : 1;
     return std::clamp<Float>(n, least, timed);
   }
 
-  // Of one execution.
+  // The relative spread for one execution.
   double relative_spread(double all) const {
     if (cycles == 0) return 0;
     const double untimed = std::max(0.0, 1 - static_cast<double>(timed) / all);
@@ -139,7 +139,7 @@ struct Timed {
     return relative_spread(all) / static_cast<double>(effective());
   }
 
-  // What all entries took. Where all of them were stood for that is a sum, to the last digit.
+  // The cycles of all entries. If all of them are stood for, this is an exact sum.
   double total() const {
     if (stood_for == 0) return static_cast<double>(cycles / timed * entries);
     if (stood_for == entries) return static_cast<double>(all_cycles);
@@ -212,7 +212,7 @@ void profile::set_loop_cycles(MethodProfile& method, const Slot& slot, const Est
   estimates[slot_word::kLoopTimed] = estimates[slot_word::kLoopEntries];
   estimates[slot_word::kLoopCycles] = whole.total;
   estimates[slot_word::kLoopExclusiveCycles] = whole.own;
-  // The timed executions that tell as much as is known; squares of weights say how many they are.
+  // The number of timed executions that would give the same interval; squares of weights encode it.
   const double half = std::max(cycles.high - cycles.total, cycles.total - cycles.low);
   const double wanted = cycles.total > 0 ? half / (kZ * cycles.total) : 0;
   const double left = wanted * wanted - relative_variance(entries, sampled_of(method));

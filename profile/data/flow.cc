@@ -9,14 +9,14 @@
 namespace uptier::profile {
 namespace {
 
-// Which vertices are connected so far; halves paths as it looks them up.
+// The connected components so far; halves paths during look-ups (union-find).
 class Components {
  public:
   explicit Components(size_t vertices) : parent_(vertices) {
     std::iota(parent_.begin(), parent_.end(), uint32_t{0});
   }
 
-  // Returns whether the two were apart.
+  // Returns whether the two were separate.
   bool join(uint32_t a, uint32_t b) {
     a = root(a);
     b = root(b);
@@ -33,11 +33,11 @@ class Components {
   std::vector<uint32_t> parent_;
 };
 
-// Takes leaves off the spanning forest: the one edge of a leaf that is not known yet is what the
-// others leave open.
+// Removes leaves from the spanning forest: the one unknown edge of a leaf is determined by its
+// other edges.
 //
-// Of the tree edges at a vertex only their number and the xor of their indices are kept; at a leaf,
-// where one is left, the xor is that edge.
+// For the tree edges at a vertex, only their number and the xor of their indices are kept. At a
+// leaf, one edge is left, so the xor is its index.
 class Stripper {
  public:
   Stripper(const FlowGraph& graph, FlowCounts& counts)
@@ -47,7 +47,7 @@ class Stripper {
         degree_(graph.blocks + size_t{1}),
         edges_(graph.blocks + size_t{1}) {}
 
-  // Every chord is settled with its count, every other edge added, before run().
+  // Before run(), every chord is settled with its count, and every other edge is added.
   void settle(size_t edge, uint64_t count) {
     counts_.edges[edge] = count;
     surplus_[graph_.edges[edge].to] += count;
@@ -61,15 +61,15 @@ class Stripper {
   }
 
   void run() {
-    // Vertex 0 is never taken: every tree has another leaf.
+    // Vertex 0 is never removed: every tree has another leaf.
     for (uint32_t v = 1; v <= graph_.blocks; ++v) strip(v);
     const bool rest = std::ranges::any_of(degree_, [](uint32_t degree) { return degree != 0; });
-    counts_.clamped |= rest;  // the edges that are no chords hold a cycle
+    counts_.clamped |= rest;  // the edges that are not chords contain a cycle
   }
 
  private:
-  // Takes `v` if it is a leaf, and then what becomes one, along one path: a vertex after which the
-  // path stops is met again from its last child.
+  // Removes `v` if it is a leaf, and then vertices that become leaves, along one path. If the path
+  // stops before a vertex, that vertex is reached again from its last child.
   void strip(uint32_t v) {
     while (v != 0 && degree_[v] == 1) {
       const size_t edge = edges_[v];

@@ -55,7 +55,7 @@ namespace {
 constexpr uint64_t InlinedBlock::*kNumbers[] = {&InlinedBlock::count, &InlinedBlock::estimate,
                                                 &InlinedBlock::samples};
 
-// Least and greatest of nothing are 0.
+// The least and the greatest of no values are 0.
 void settle_extremes(SlotKind kind, InlinedSite& s) {
   const std::span<const Word> words = words_of(kind);
   for (size_t i = 0; i < words.size() && s.counts[0] == 0; ++i) {

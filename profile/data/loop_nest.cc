@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kZ95 = 1.96;
 constexpr int kRounds = 100;
-constexpr double kNearly = 1e-9;  // relative; then sums are made exact
+constexpr double kNearly = 1e-9;  // relative; afterwards sums are made exact
 
 class Nest {
  public:
@@ -53,7 +53,8 @@ class Nest {
     return false;
   }
 
-  // Each constraint in turn takes what it needs, and gives back what it took too much.
+  // Each constraint in turn subtracts its excess, and gives back what it subtracted too much
+  // before.
   void project() {
     std::vector<double> taken(x_.size());
     for (int round = 0; round < kRounds; ++round) {
@@ -73,7 +74,7 @@ class Nest {
     }
   }
 
-  // From the outermost inwards: what is left over by rounding and by numbers below 0.
+  // From the outermost inwards: removes deviations by rounding and numbers below 0.
   void make_exact() {
     for (const uint32_t i : inwards_) {
       x_[i] = std::max(x_[i], 0.0);
@@ -142,7 +143,7 @@ void settle_loops(uptier::MethodProfile& m, std::span<const LoopPlace> loops,
     if (up < loops.size()) nest[place[i]].within = place[up];
   }
   settle_nest(nest, per_execution);
-  // Whole numbers, of which those inside come to no more than the one around them.
+  // Whole numbers; those of inner loops add up to no more than the loop around them.
   std::vector<uint64_t> inside(nest.size());
   const auto whole = [](double cycles) { return static_cast<uint64_t>(std::min(cycles, 0x1p62)); };
   for (const NestedLoop& l : nest) {

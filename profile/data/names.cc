@@ -1,7 +1,7 @@
-// names.cc: the words of the public vocabulary, for text forms and messages.
+// names.cc: the names of the public enumerators, for text forms and messages.
 //
-// The lowest floor holds them, so that every floor may print them. A value outside its enum (read
-// from a damaged file, say) has the name "?".
+// They are on the lowest floor, so that every floor may print them. A value outside its enum (for
+// example from a damaged file) has the name "?".
 #include <array>
 
 #include "uptier/events.h"

@@ -1,4 +1,4 @@
-// What a MethodProfile says about itself.
+// The queries of MethodProfile.
 #include <algorithm>
 
 #include "profile/base/numbers.h"
@@ -12,7 +12,7 @@ using profile::is_sum;
 using profile::Word;
 using profile::WordRule;
 
-// A method's words are only looked at as far as they reach: check() may not have been asked.
+// A method's words are only read as far as they exist: check() may not have been called.
 bool reaches(const Slot& slot, size_t words) {
   return slot.word <= words && slot.words <= words - slot.word;
 }

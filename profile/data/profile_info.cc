@@ -14,7 +14,8 @@ void unite(std::vector<T>& into, const std::vector<T>& from) {
   into = std::move(all);
 }
 
-// Of how anything was sampled: it names uploads, or not even these.
+// Returns whether it does not say how anything was sampled: it only names uploads, or not even
+// these.
 bool says_nothing(const ProfileInfo& i) {
   return i.engine.empty() && i.host.empty() && i.schedule.empty() && i.modules.empty() &&
          i.time == 0 && i.runs == 0 && i.weight == 0 && i.interval == 0;

@@ -40,7 +40,8 @@ Status check_slot(const Schema& schema, size_t i, uint64_t next_word) {
   return {};
 }
 
-// Returns whether a slot follows one that is as it must be, of the same kind: nothing else is to be asked.
+// Returns whether a slot continues a run: it follows a valid slot of the same kind, so no other
+// check is needed.
 bool goes_on(const Slot& before, const Slot& slot, uint64_t next_word) {
   return slot.kind == before.kind && slot.words == before.words && slot.top == before.top &&
          slot.word == next_word && slot.site > before.site;

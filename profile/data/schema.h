@@ -21,10 +21,10 @@ using uptier::SlotKind;
 // How a word behaves in a merge, and from one cumulative snapshot to the next.
 enum class WordRule : uint8_t {
   kSum,       // saturating; does not fall
-  kOther,     // the same, but may give counts to the slot's table and take them from it
-  kWide,      // with the word after it a sum modulo 2^128; the values in it may be negative
-  kWideHigh,  // that other word
-  kMin,       // signed least and greatest, where the slot's first word is not 0
+  kOther,     // the same, but may give counts to the slot's table and take counts from it
+  kWide,      // together with the next word a sum modulo 2^128; its terms may be negative
+  kWideHigh,  // that next word
+  kMin,       // signed least and greatest, valid if the slot's first word is not 0
   kMax,
   kGreatest,  // unsigned
 };
@@ -34,13 +34,13 @@ struct Word {
   WordRule rule;
 };
 
-// Returns what the words of a slot are; empty for a kind that is not known.
+// Returns the words of a slot of the kind; empty for an unknown kind.
 std::span<const Word> words_of(SlotKind kind);
 
 // Returns whether a word is a sum, and so has an estimate.
 constexpr bool is_sum(WordRule rule) { return rule <= WordRule::kWideHigh; }
 
-// Returns where a slot's `other` stands in counts; the kind must have a table.
+// Returns the index of a slot's `other` in counts; the kind must have a table.
 uint32_t other_word(const Slot& slot);
 
 struct SlotRun {
@@ -58,9 +58,9 @@ std::vector<SlotRun> runs_of(const Schema& schema);
 
 // Rebuilds the schema from its runs.
 //
-// `data_words` is the size of data that the caller has already bounded; runs that need more are
-// refused before anything of their size is allocated. Fails if the runs are not exactly what
-// runs_of gives for a schema that passes Schema::check.
+// `data_words` is a size of data that the caller has already bounded; runs that need more are
+// refused before anything of their size is allocated. Fails if the runs are not exactly the result
+// of runs_of for a schema that passes Schema::check.
 Result<Schema> schema_of_runs(uint32_t version, uint64_t cfg_hash, std::span<const SlotRun> runs,
                               uint32_t data_words);
 

@@ -16,7 +16,7 @@ void add_wide(uint64_t* into, const uint64_t* from) {
   store_wide(into, sum);
 }
 
-// Keeps the extreme of the sides that have seen a value; `count` says how many each has seen.
+// Keeps the extreme of the sides that have seen a value; the counts say how many each has seen.
 void keep_extreme(WordRule rule, uint64_t& into, uint64_t into_count, uint64_t from,
                   uint64_t from_count) {
   const bool less = static_cast<int64_t>(from) < static_cast<int64_t>(into);
@@ -120,7 +120,7 @@ void Factor::apply(Table& table) {
 std::pair<TableEntry, uint64_t> trim_table(Table& table, size_t entries) {
   std::vector<Table::iterator> order;
   for (auto at = table.begin(); at != table.end(); ++at) order.push_back(at);
-  // Stable, so that of equal counts the lesser key comes first.
+  // Stable, so that of equal counts the smaller key comes first.
   std::ranges::stable_sort(order, std::greater<>{}, [](auto at) { return at->second.count; });
   TableEntry moved;
   uint64_t count = 0;

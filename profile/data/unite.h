@@ -1,8 +1,8 @@
-// unite.h: what was observed of one code with different options, in one schema.
+// unite.h: combines the observations of one code with different options in one schema.
 //
-// Law: the slots of a union are those of either side, in order; of a table that both have the greater
-// top. United with itself a schema stays what it is, and neither order nor grouping matters. (Beyond
-// Schema::kMaxWords, which only files that were made for it reach, slots are left out from behind.)
+// Law: the union has the slots of both sides, in order; a table that both have gets the greater
+// top. A schema united with itself is unchanged, and neither order nor grouping matters. (Beyond
+// Schema::kMaxWords, which only files made for that purpose reach, the last slots are left out.)
 #pragma once
 
 #include "uptier/profile.h"
@@ -15,8 +15,8 @@ using uptier::Schema;
 // Returns the union of two valid schemas of one code. `cut` receives whether slots were left out.
 Schema united(const Schema& a, const Schema& b, bool& cut);
 
-// Brings a method to another schema of its code: slots that it did not have are 0, those that the
-// schema has not go. The method must pass check.
+// Converts a method to another schema of its code: new slots are 0, and slots that the schema does
+// not have are removed. The method must pass check.
 void spread(const Schema& to, MethodProfile& method);
 
 }  // namespace uptier::profile
