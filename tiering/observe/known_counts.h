@@ -14,7 +14,7 @@ namespace uptier::tiering {
 std::vector<jit::KnownCount> counts_in(const MethodProfile& p, const jit::Function& f, double runs);
 
 // Writes into a method's body, as described, the counts of this run; if the run has observed too
-// little, the counts of an earlier run.
+// little, those of an average earlier run.
 void note_counts(const Method& m, const Estimates& estimates, jit::Function& f);
 
 // Writes arbitrary numbers, since any are correct; they depend on `salt`.
