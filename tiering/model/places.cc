@@ -13,8 +13,7 @@ bool means_one_of(const Version& v, const Places::Set& places) {
 }
 
 void Places::begin_look(Look& look) noexcept {
-  assert(last_look_ == nullptr || last_look_->since <= removals_);  // looks are ordered by their
-                                                                    // begin
+  assert(last_look_ == nullptr || last_look_->since <= removals_);  // ordered by begin
   look.since = removals_;
   look.before = last_look_;
   look.after = nullptr;  // a look may be used again
