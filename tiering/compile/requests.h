@@ -4,9 +4,9 @@
 //                  \--no room: dropped, counted--/
 //
 // Law: a method has at most one request for each of its versions. The flags of that
-// (Method::osr_requested, optimized_requested, copy_asked, ...) are set here when the request is
-// queued, or earlier by the thread that asked; they are cleared here when the request ends, in
-// whatever way.
+// (Method::optimized_requested, Method::copy_asked, MethodShape::osr_requested, ...) are set here
+// when the request is queued, or earlier by the thread that asked; they are cleared here when the
+// request ends, in whatever way.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
