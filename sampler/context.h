@@ -1,8 +1,8 @@
 // ThreadContext: everything that compiled code knows about its thread, reached by one TLS pointer.
 //
-// `t_context` is initial-exec TLS, so its offset from the thread pointer is one constant for all
-// threads and code reaches the context with one load. An unattached thread sees a shared context
-// whose countdowns are never due: its calls run plain and unobserved, and nothing it touches
+// `t_blocks` (context.cc) is initial-exec TLS, so its offset from the thread pointer is one constant
+// for all threads, and code reaches the context with one load. An unattached thread sees a shared
+// context whose countdowns are never due: its calls run plain and unobserved, and nothing it touches
 // faults.
 //
 // The context is one reservation: a header, then one MethodState for each method of the runtime

@@ -35,7 +35,7 @@
 // and drift restarts the learning. Once the profile has converged, the baseline is fixed, and
 // windows hold `probe_samples`.
 //
-//   Thread: its owner's. Memory: two doubles a site.
+//   Thread: its owner. Memory: two doubles per site.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 //
 //     effective = (sum of weight * n)^2 / sum of weight^2 * n                    (Kish 1965)
 //
-//   Thread: its owner's. Memory: two words a counter.
+//   Thread: its owner. Memory: two words per counter.
 #pragma once
 
 #include <cstdint>

@@ -74,7 +74,7 @@
 // Meter: a host may measure by a counter of its own (LoopMeter, uptier/report.h). Then an execution
 // has the value of that counter, unchanged: the host has to subtract absences and the cost of
 // probes.
-//   Thread: its own.
+//   Thread: its owner.
 #pragma once
 
 #include <cstdint>

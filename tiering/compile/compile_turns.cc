@@ -6,9 +6,8 @@
 namespace uptier::tiering {
 
 bool CompileTurns::any_here() const noexcept {
-  if (count_.load(std::memory_order_relaxed) == 0)
-    return false;  // it includes the thread's own
-                   // turns
+  // Relaxed: the count includes the thread's own turns.
+  if (count_.load(std::memory_order_relaxed) == 0) return false;
   std::lock_guard lock(mutex_);
   return std::ranges::any_of(
       turns_, [](const Turn& t) { return t.thread == std::this_thread::get_id() && !t.waits; });

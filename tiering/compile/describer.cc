@@ -122,8 +122,8 @@ Status Describer::describe_ahead(Method& m) {
   return {};
 }
 
-// If SSA form takes too much memory, the body is requested once more, without SSA form, now and
-// later.
+// If the SSA form would take too much, the host is asked once more, and the body is described in
+// plain form from then on.
 Result<jit::Function> Describer::ask_host(Method& m) {
   if (!m.plainly) {
     FunctionBuilder b = spare_build_.begin(m.info.signature, m.info.name);

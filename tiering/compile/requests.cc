@@ -25,9 +25,8 @@ void Requests::add(Method& m, const Plan& plan, double priority) {
 }
 
 void Requests::done(Method& m, const Plan& plan) {
-  if (plan.osr_loop.valid() && plan.copy == Copy::kInstrumented)
-    return;  // not tracked: there may
-             // be several for a loop
+  // LoopCopy::asked stays set: there is no second request.
+  if (plan.osr_loop.valid() && plan.copy == Copy::kInstrumented) return;
   if (plan.osr_loop.valid()) {
     assert(plan.osr_loop.index() < m.shape->loop_count);
     m.shape.made()->osr_requested[plan.osr_loop.index()] = false;

@@ -55,8 +55,8 @@ void NewerCode::want_if_due() {
   frames_.take_newer([&](const WantedFrames::Newer& w) {
     Method& m = *w.method;
     if (m.shape->osr_outs.load(std::memory_order_relaxed) == w.osr_outs) return want(m, w.loop);
-    m.shape->osr_asked[w.loop].store(false, std::memory_order_relaxed);  // the frame found another
-                                                                         // way out
+    // The frame found another way out.
+    m.shape->osr_asked[w.loop].store(false, std::memory_order_relaxed);
   });
 }
 

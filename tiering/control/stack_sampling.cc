@@ -69,7 +69,7 @@ Status StackSampling::change_rate() {
   return status;
 }
 
-// Without memory for its sums, a record is lost, and the next one is taken.
+// If there is no memory for its sums, a record is lost, and the next one is taken.
 void StackSampling::drain(AttachedThread& t) {
   while (t.sampler().read(record_)) {
     finishes([&] { samples_.take(record_, *parts_.space, *parts_.stubs); });

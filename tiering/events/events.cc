@@ -147,7 +147,7 @@ void Events::deliver_all() noexcept {
   for (uint64_t d = delivered_.load(); d < upto; d = delivered_.load()) delivered_.wait(d);
 }
 
-// Without memory to take them, events stay where they are until the next round.
+// If there is no memory to take them, events stay where they are until the next round.
 void Events::deliver_round() noexcept {
   std::vector<WaitingEvent> round;
   std::vector<Subscribers::Entry*> to;

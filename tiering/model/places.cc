@@ -13,8 +13,7 @@ bool means_one_of(const Version& v, const Places::Set& places) {
 }
 
 void Places::begin_look(Look& look) noexcept {
-  assert(last_look_ == nullptr || last_look_->since <= removals_);  // looks are ordered by their
-                                                                    // begin
+  assert(last_look_ == nullptr || last_look_->since <= removals_);  // ordered by begin
   look.since = removals_;
   look.before = last_look_;
   look.after = nullptr;  // a look may be used again
@@ -81,7 +80,8 @@ void Places::forget_paths(const Set& places) const {
 void Places::free(const Set& places) {
   assert(places.size() == methods_.all().size());
   std::erase_if(removed_, [&](uint32_t index) {
-    // Without memory for a list node, the place stays with its method and is freed another time.
+    // If there is no memory for a list node, the place stays with its method and is freed another
+    // time.
     return places[index] && finishes([&] { free_.push_back(index); });
   });
 }

@@ -203,7 +203,7 @@ uint64_t ThreadStop::deadline_after(uint64_t timeout_ns) noexcept {
 
 namespace {
 
-constinit const char g_cookie = 0;  // its address is what our timers send
+constinit const char g_cookie = 0;  // its address identifies our timers
 
 void on_signal(int signal, siginfo_t* info, void* machine) {
   int saved_errno = errno;

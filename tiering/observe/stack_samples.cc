@@ -115,8 +115,8 @@ uint32_t StackSamples::node_of(uint32_t parent, uint32_t named, bool& cut) {
   return node;
 }
 
-// Without memory for the next node, the path ends there; without a root node, the sample is left
-// out of the tree.
+// If there is no memory for the next node, the path ends there; if even its root node is missing,
+// the sample is left out of the tree.
 void StackSamples::add_path(double weight) {
   bool cut = false;
   uint32_t at = 0;  // node + 1

@@ -172,8 +172,8 @@ sampler::Verdict StreamRecorder::end_window(Method& m, uint32_t stream, uint64_t
 // ---- Threads that have ended
 // ----------------------------------------------------------------------
 
-// Without memory, the stream stays separate: everything that may fail comes before the first change
-// of the sum.
+// If memory runs out, the stream stays separate: everything that may fail comes before the first
+// change of the sum.
 void StreamRecorder::end_one(Method& m, uint32_t thread) {
   Flushed* flushed = m.flushed.made();
   if (flushed == nullptr) return;

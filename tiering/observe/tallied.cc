@@ -86,7 +86,7 @@ void Tallied::keep(Method* m, Version& v) {
 void Tallied::keep_counts(Method& m, const Version& v) {
   assert(v.freed);
   Optimizing& o = m.optimizing.own();
-  TalliedSum sum = o.tallied;  // a copy: without memory, nothing may be counted twice
+  TalliedSum sum = o.tallied;  // a copy: if memory runs out, nothing may be counted twice
   add(m, v, sum);
   auto general = std::ranges::find(m.versions, v.general, &std::unique_ptr<Version>::get);
   bool shares = v.general != nullptr && general != m.versions.end() && !(*general)->freed;

@@ -30,7 +30,7 @@ namespace {
 
 // Makes sure that thread_ends() is called when the calling thread ends, once for all runtimes it is
 // attached to. Returns false if that is impossible. It does not use a thread_local with a
-// destructor: without memory for that, the C library ends the process.
+// destructor: if there is no memory for that, the C library ends the process.
 bool watch_thread_end() noexcept {
   static constinit pthread_key_t key = 0;
   static const bool made = pthread_key_create(&key, [](void*) { Attachments::thread_ends(); }) == 0;

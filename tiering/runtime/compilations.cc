@@ -17,7 +17,7 @@
 
 namespace uptier::tiering {
 
-// Without memory, the plan is dropped; it may be requested again.
+// If memory runs out, the plan is dropped; it may be requested again.
 void Compilations::compile_and_install(const Plan& plan) noexcept {
   jit::StandardFloats floats;
   LookingAround looking(*engine_.looks);

@@ -403,7 +403,7 @@ Error Engine::forked_error() {
 
 // Includes words that no version uses; the next owner of such a word polls once in vain.
 void Engine::have_all_loops_ask() noexcept {
-  assert(space != nullptr);  // a thread is attached, so start() was
+  assert(space != nullptr);  // a thread is attached, so start() has been called
   std::span<uint8_t> data = space->data().subspan(stub_bytes(options));
   std::span words(reinterpret_cast<jit::PollWord*>(data.data()),
                   data.size() / sizeof(jit::PollWord));

@@ -27,7 +27,7 @@
 
 namespace uptier::tiering {
 
-// Without memory, the compilation is tried once more: memory may have been freed meanwhile.
+// If memory runs out, the compilation is tried once more: some may have been freed meanwhile.
 bool FirstCalls::first_call(Method& m) noexcept {
   const Engine::Delivery delivery(engine_);
   __builtin_unwind_init();  // spills registers: a caller may keep the method's address in one, and

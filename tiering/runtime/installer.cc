@@ -82,7 +82,7 @@ void Installer::serve(Method& m, Version& v) {
   }
 }
 
-// Notifications, which are skipped without memory, come after the version is published.
+// Notifications, which are skipped if memory runs out, come after the version is published.
 void Installer::serve_optimized(Method& m, const Version& v) {
   assert(v.tier == Tier::kOptimized && v.copy == Copy::kPlain && v.values.empty());
   m.optimizing.own().versions++;

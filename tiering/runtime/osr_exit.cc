@@ -32,7 +32,7 @@ jit::Leave OsrExit::poll(jit::LeaveState& s, const jit::Code& from,
   jit::PollWord& word = from.polls()[loop];
   // Acquire pairs with the release in Version::call_back().
   OsrOut why = reason_in(word.exchange(0, std::memory_order_acq_rel));
-  // A frame of another thread has taken the request, or it was meant for another thread.
+  // A frame of another thread has taken the request, or the word only asked another thread to stop.
   if (why == OsrOut{}) return jit::Leave::kStay;
   bool observed = from.observed_loop().valid();
   if (why == OsrOut::kObserve) {

@@ -90,9 +90,8 @@ __attribute__((noinline)) void Removal::retire_code(std::span<const MethodId> id
     finishes([&] { engine_.in_service->withdraw_locked(m); });
     for (auto& v : m.versions) {
       if (!v->retired) engine_.reclaimer->retire(*v);
-      if (after == HostUse::kOver)
-        v->give_back();  // nothing runs it, and its host may be
-                         // destroyed
+      // Nothing runs it, and its host may be destroyed.
+      if (after == HostUse::kOver) v->give_back();
     }
     if (m.host_use == HostUse::kTold) engine_.hosts->tell_later_locked(m);
   }

@@ -42,9 +42,8 @@ void UnattachedCalls::count(Method& m, sampler::ThreadContext& c) noexcept {
   }
   if (engine_.options.gap == GapMode::kExact) return;  // the stub counts for all threads
   bool first = engine_.calls_unattached.fetch_add(calls, std::memory_order_relaxed) == 0;
-  if (first && engine_.options.workers != 0)
-    engine_.worker_thread->wake();  // the worker writes a
-                                    // message
+  // The worker writes a message.
+  if (first && engine_.options.workers != 0) engine_.worker_thread->wake();
 }
 
 // Does nothing if no unattached thread has counted, so that no page of the context is touched.

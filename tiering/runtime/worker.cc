@@ -85,7 +85,7 @@ void Worker::run_queue() {
 
 // The worker emits nothing before it gets the mutex, so the trace begins first.
 Status Worker::start() {
-  assert(engine_.in_service != nullptr);  // Engine::start() was
+  assert(engine_.in_service != nullptr);  // Engine::start() has been called
   std::lock_guard lock(engine_.state_mutex);
   auto run = [](void* worker) -> void* {
     static_cast<Worker*>(worker)->run();
@@ -101,8 +101,8 @@ Status Worker::start() {
 }
 
 // With a saved profile, measuring waits until the known methods have been compiled, since the
-// program is waiting for them. Until then decisions use assumed rates. Without memory, work is left
-// for the next round.
+// program is waiting for them. Until then decisions use assumed rates. If memory runs out, work is
+// left for the next round.
 void Worker::run() {
   assert(engine_.options.workers != 0);
   jit::StandardFloats floats;

@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kMostCounted = 7;            // at most so many runs leave their logs next to the
                                               // last one
 constexpr uint64_t kCountedBytes = 64 << 10;  // bytes of counted runs that a small file may have
-constexpr uint64_t kShare = 2;                // they may take 1 in so many bytes of a large one
+constexpr uint64_t kShare = 2;                // in a large one, 1 / kShare of its other bytes
 
 constexpr uint64_t kDecayParts = 1 << 20;
 

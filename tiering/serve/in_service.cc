@@ -259,7 +259,7 @@ void InService::retire_baseline(Method& m) {
   }
 }
 
-// Without memory, it is done another time.
+// If memory runs out, it is done another time.
 void InService::reclaim_locked() noexcept {
   do {
     if (!reclaimer_.has_limbo()) continue;

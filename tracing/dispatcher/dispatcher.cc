@@ -1,6 +1,6 @@
 // The dispatcher: the table of functions that programs and subscribers call. It connects the parts.
 //
-// Functions that an embedder calls never throw: without memory, they return 0 or null.
+// Functions that an embedder calls never throw: if memory runs out, they return 0 or null.
 #include <dlfcn.h>
 #include <link.h>
 
