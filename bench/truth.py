@@ -10,11 +10,12 @@ overlap` has them; the median of --seeds runs, with the lowest and the highest. 
 thread's processor time in interleaved rounds: without any observation of optimized code, with
 tallies alone, with copies alone, and with both (the default), as ratios to the first.
 
---times N lets programs run N times as long.
+--times N lets programs run N times as long. --wide METHODS:ROUNDS,... adds programs of many methods of
+equal weight (wide.py), none of which gets a copy of its own in time.
 """
 import argparse, json, os, subprocess, tempfile
 
-import measure
+import measure, wide
 from measure import PROGRAMS, guest_seconds, spread
 
 OFF = ["count_optimized=off", "observe_optimized=off"]
@@ -60,6 +61,15 @@ def measure_case(case, a):
     return {"overlaps": {k: spread(v) for k, v in found.items() if v}, "times": times}
 
 
+def wide_cases(a, scratch):
+    for size in filter(None, a.wide.split(",")):
+        methods, rounds = map(int, size.split(":"))
+        wasm = os.path.join(scratch, f"wide_{methods}_{rounds}.wasm")
+        with open(wasm, "wb") as f:
+            f.write(wide.module(methods, rounds))
+        yield f"wide {rounds}", Case(a.tool, wasm, [])
+
+
 def cases(a):
     for name, size in measure.chosen_programs(a):
         wasm = os.path.join(PROGRAMS, "wasm", name + ".wasm")
@@ -71,11 +81,13 @@ def main():
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
     measure.add_arguments(ap)
     ap.add_argument("--times", type=float, default=1, help="how many times as long programs run")
+    ap.add_argument("--wide", default="", help="METHODS:ROUNDS,...; see above")
     a = ap.parse_args()
     measured = {}
-    for name, case in cases(a):
-        measure.progress(name)
-        measured[name] = measure_case(case, a)
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, case in [*cases(a), *wide_cases(a, scratch)]:
+            measure.progress(name)
+            measured[name] = measure_case(case, a)
     measure.progress("")
     print(f"./dev bench truth --times {a.times:g}; median (lowest highest) of {a.seeds} runs; "
           f"{measure.load_note()}\n\noverlap with the exhaustive profile, %")

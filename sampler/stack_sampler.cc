@@ -44,9 +44,7 @@ void StackSampler::take(const siginfo_t& info, void* machine, bool elsewhere) no
   if (elsewhere) {
     record_.gap = SampleGap::kOtherRuntime;
   } else {
-    walking_.store(true, std::memory_order_seq_cst);  // before the walk reads any code
     walk_(owner_, machine, record_);
-    walking_.store(false, std::memory_order_release);
   }
   ring_->push(record_);
 }

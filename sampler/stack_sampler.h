@@ -6,17 +6,12 @@
 // reads the thread's own stack and the data that the walk is given. The walk is supplied from
 // above: this floor knows no code.
 //
-// A walk follows addresses found on the stack, and some may be stale: unused code may be freed at
-// that moment. So is_walking() says that a walk is in progress. A thread that frees code first
-// makes the code unfindable, then waits for the end of walks, then destroys it.
-//
 //   Thread: prepare() and change(): any, one at a time. take(): the owner, in its signal handler. read(): any,
 //   one at a time. The rest: any.
 #pragma once
 
 #include <signal.h>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -47,7 +42,6 @@ class StackSampler {
 
   // Takes the oldest record. Returns false if there is none.
   bool read(StackRecord& r) noexcept { return ring_ != nullptr && ring_->pop(r); }
-  bool is_walking() const noexcept { return walking_.load(std::memory_order_seq_cst); }
 
   // Sampled and lost time.
   struct Counts {
@@ -64,7 +58,6 @@ class StackSampler {
   int thread_ = 0;  // the kernel's number
   StackClock clock_;
   std::unique_ptr<StackRing> ring_;
-  std::atomic<bool> walking_{false};
   StackRecord record_;  // used by the owner, in its handler
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "jit/code/code_readers.h"
+
 namespace uptier::jit {
 
 Code::Code(CodeSpan span, uint32_t entry_offset, CodeTables tables, MethodId method)
@@ -19,11 +21,8 @@ Code::~Code() {
   CodeSpace* space = span_.space();
   if (space == nullptr) return;
   space->set_owner(span_, nullptr);
+  await_code_readers();
   if (tables_.counts_edges) space->note_edge_counter(-1);
-}
-
-void Code::withdraw() noexcept {
-  if (span_.space() != nullptr) span_.space()->set_owner(span_, nullptr);
 }
 
 uint32_t Code::offset_of(const void* pc) const noexcept {

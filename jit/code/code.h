@@ -237,8 +237,6 @@ class Code {
   MethodId method_of(uint32_t body) const noexcept;
   // Returns whether a trap that unwinds frames of this code must report them to the TrapWalk.
   bool counts_edges() const { return tables_.counts_edges; }
-  // Hides the code from CodeSpace::owner_of before it is destroyed. No thread may run it.
-  void withdraw() noexcept;
 
  private:
   CodeSpan span_;

@@ -1,12 +1,11 @@
 #include "jit/code/code_registry.h"
 
-#include <sched.h>
-
 #include <atomic>
 #include <mutex>
 #include <string>
 #include <utility>
 
+#include "jit/code/code_readers.h"
 #include "jit/code/global_locks.h"
 
 namespace uptier::jit {
@@ -22,7 +21,6 @@ struct alignas(64) Slot {
 
 // Global because signal handlers have no argument of ours.
 constinit Slot g_slots[CodeRegistration::kMaxSpaces];
-constinit std::atomic<uint32_t> g_readers{0};
 // The number of slots that were ever used: all later ones are empty.
 constinit std::atomic<unsigned> g_used{0};
 // The slot in which the thread last found something.
@@ -40,7 +38,7 @@ const CodeSpace* space_with(const Slot& s, const void* pc) noexcept {
 template <typename Answer>
 auto with_space(const void* pc, Answer answer) noexcept -> decltype(answer(g_slots[0], nullptr)) {
   decltype(answer(g_slots[0], nullptr)) found{};
-  g_readers.fetch_add(1, std::memory_order_seq_cst);
+  const CodeReading reading;
   unsigned last = t_last;
   const CodeSpace* space = space_with(g_slots[last], pc);
   // Acquire pairs with add(): code that can run was registered earlier.
@@ -50,8 +48,6 @@ auto with_space(const void* pc, Answer answer) noexcept -> decltype(answer(g_slo
     if (space != nullptr) t_last = last = i;
   }
   if (space != nullptr) found = answer(g_slots[last], space);
-  // Release: the reads above happen before the writer continues.
-  g_readers.fetch_sub(1, std::memory_order_release);
   return found;
 }
 
@@ -72,8 +68,6 @@ const void* trap_exit_for(const void* pc) noexcept {
   });
 }
 
-void forget_readers_of_other_threads() noexcept { g_readers.store(0, std::memory_order_relaxed); }
-
 void end_orphaned(const void* pc) noexcept {
   using Call = std::pair<Orphaned, void*>;
   auto [orphaned, runtime] = with_space(pc, [](Slot& s, const CodeSpace*) -> Call {
@@ -93,8 +87,7 @@ CodeRegistration& CodeRegistration::operator=(CodeRegistration&& other) noexcept
 CodeRegistration::~CodeRegistration() {
   if (slot_ < 0) return;
   g_slots[slot_].space.store(nullptr, std::memory_order_seq_cst);
-  // Acquire pairs with the readers' release. A reader never waits: its whole path is in this file.
-  while (g_readers.load(std::memory_order_seq_cst) != 0) ::sched_yield();
+  await_code_readers();
 }
 
 Result<CodeRegistration> CodeRegistration::add(const CodeSpace& space, const void* trap_exit,

@@ -24,9 +24,6 @@ bool in_code(const void* pc) noexcept;
 // Returns the trap_exit routine of the space that `pc` lies in, or null.
 const void* trap_exit_for(const void* pc) noexcept;
 
-// Forgets readers that no longer exist: for the child of a fork, whose other threads are gone.
-void forget_readers_of_other_threads() noexcept;
-
 // Handles a fault in compiled code with no invoke under way and no earlier signal handler: ends the
 // process with a message. Runs in a signal handler.
 using Orphaned = void (*)(void* runtime);

@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include "jit/code/code_registry.h"
+#include "jit/code/code_readers.h"
 
 namespace uptier::jit {
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "jit/code/code.h"
+#include "jit/code/code_readers.h"
 #include "jit/code/frame_kind.h"
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
@@ -209,6 +210,7 @@ class SampleWalker {
 }  // namespace
 
 void walk_sample(const SampleWalk& walk, void* machine, sampler::StackRecord& out) noexcept {
+  const CodeReading reading;  // addresses on the stack may be stale
   const greg_t* registers = static_cast<const ucontext_t*>(machine)->uc_mcontext.gregs;
   SampleWalker(walk, out).run(static_cast<uint64_t>(registers[REG_RIP]),
                               static_cast<uint64_t>(registers[REG_RSP]),

@@ -1,7 +1,5 @@
 #include "tiering/control/stack_sampling.h"
 
-#include <sched.h>
-
 #include <cassert>
 
 #include "profile/base/wall.h"
@@ -76,22 +74,9 @@ void StackSampling::drain(AttachedThread& t) {
   }
 }
 
-void StackSampling::drain() {
+void StackSampling::drain() noexcept {
   if (!ever_) return;
   for (const auto& t : parts_.threads) drain(*t);
-}
-
-void StackSampling::let_go(std::span<Version* const> versions) noexcept {
-  if (!ever_ || versions.empty()) return;
-  drain();
-  for (Version* v : versions) {
-    if (v->code != nullptr) v->code->withdraw();
-  }
-  // Pairs with the store of is_walking(): a walk that is not seen here cannot find the code.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (const auto& t : parts_.threads) {
-    while (t->sampler().is_walking()) ::sched_yield();
-  }
 }
 
 sampler::StackSampler::Counts StackSampling::counts() const {

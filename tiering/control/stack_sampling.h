@@ -53,10 +53,8 @@ class StackSampling {
   void thread_goes(AttachedThread& t);
   // Applies live.sample_hz. Errors: kIo, kInvalidArgument; then nothing is sampled.
   Status change_rate();
-  // Reads all records in the rings.
-  void drain();
-  // Call it before these versions are freed.
-  void let_go(std::span<Version* const> versions) noexcept;
+  // Reads all records in the rings. Call it before code is freed that they may name.
+  void drain() noexcept;
   // Returns the results and losses so far.
   TimeReport report();
   // Returns the time of call paths, up to now, for the profile file.

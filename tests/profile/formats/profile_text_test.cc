@@ -89,7 +89,8 @@ TEST(ProfileText, errors_inside_slots_name_line_column_and_rule) {
   EXPECT_EQ(rule(head + "  block 1 2 ~x"),
             "profile 4:14: expected a number from 0 to " + std::to_string(UINT64_MAX));
   EXPECT_EQ(rule(head + "  gauge 1 2 ~3"),
-            "profile 4:13: expected calls, sampled, iterations, bursts, interval, weight_squares, "
+            "profile 4:13: expected calls, sampled, iterations, bursts, interval, "
+            "weight_squares, guessed, "
             "time, behind, cfg, a slot kind or }");
   EXPECT_EQ(rule(head + "  block 1 2 { 1 2 }"), "profile 4:13: a slot of this kind has no table");
   EXPECT_EQ(rule(head + "  call_target 1 other 0 { 7 1 }"),
@@ -142,7 +143,8 @@ TEST(ProfileText, errors_name_line_column_and_rule) {
   EXPECT_EQ(rule(head), "profile 4:1: expected }");
   EXPECT_EQ(rule(head + "  cfg 0"), "profile 4:3: a field stands twice");
   EXPECT_EQ(rule(head + "  blok 1 2"),
-            "profile 4:3: expected calls, sampled, iterations, bursts, interval, weight_squares, "
+            "profile 4:3: expected calls, sampled, iterations, bursts, interval, "
+            "weight_squares, guessed, "
             "time, behind, cfg, a "
             "slot kind or }");
   EXPECT_EQ(rule(head + "  block 1 18446744073709551616"),
@@ -156,7 +158,8 @@ TEST(ProfileText, errors_name_line_column_and_rule) {
   EXPECT_EQ(rule(head + "}\nmethod 1 2 \"g\" { cfg 0 }"), "profile 5:1: a method stands twice");
   EXPECT_EQ(rule(head + "}\nmethod 1 2 \"g\" { cfg 1 }"), "") << "of other code";
   EXPECT_EQ(rule(head + "\"calls"),
-            "profile 4:1: expected calls, sampled, iterations, bursts, interval, weight_squares, "
+            "profile 4:1: expected calls, sampled, iterations, bursts, interval, "
+            "weight_squares, guessed, "
             "time, behind, cfg, a "
             "slot kind or }");
 }

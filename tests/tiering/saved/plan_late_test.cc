@@ -74,8 +74,8 @@ TEST(PlanLate, what_calls_alone_tell_is_in_the_profile_at_once) {
   EXPECT_EQ(seen->counts, std::vector<uint64_t>{3});
 }
 
-// Of a method that was never counted, a file knows when it was first called, and the next process
-// makes its code ahead of that.
+// Of a method that was never counted, a file knows its calls and when it was first called, and the next
+// process makes its code ahead of that.
 TEST(PlanLate, a_saved_profile_keeps_the_order_of_calls_that_were_not_counted) {
   char name[] = "/tmp/uptier-late-XXXXXX";
   const std::string dir = mkdtemp(name), path = dir + "/p.upf";
@@ -92,7 +92,10 @@ TEST(PlanLate, a_saved_profile_keeps_the_order_of_calls_that_were_not_counted) {
     auto bytes = slurp(path);
     auto file = profile_from_file(std::as_bytes(std::span(bytes)));
     ASSERT_TRUE(file.ok());
-    EXPECT_EQ(profile_of(file->profile, 0), nullptr);
+    const MethodProfile* first = profile_of(file->profile, 0);
+    ASSERT_NE(first, nullptr);
+    EXPECT_EQ(first->calls, 2u);
+    EXPECT_EQ(first->guessed_calls, 2u);
     EXPECT_EQ(file->calls.order(), (std::vector<MethodKey>{{1, 1}, {1, 0}}));
   }
   {

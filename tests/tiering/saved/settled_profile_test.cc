@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "profile/algebra/fold_inlined.h"
 #include "tests/support/program_runs.h"
@@ -39,6 +40,17 @@ b1:
 b2:
   return v0
 }
+func @pick(i32) -> i32 {
+b0(v0: i32):
+  branch v0, b1, b2
+b1:
+  v1 = const.i32 7
+  jump b3(v1)
+b2:
+  jump b3(v0)
+b3(v2: i32):
+  return v2
+}
 )";
 
 constexpr uint64_t kCalls = 30'000, kRounds = 20;
@@ -56,7 +68,15 @@ class SettledProfile : public testing::Test {
   }
   ~SettledProfile() override { std::filesystem::remove_all(dir_); }
 
-  void run(const char* function, uint64_t per_call) {
+  void run(const char* function, uint64_t calls) {
+    IrRuntime r(parse_or_die(kText), options_);
+    {
+      ThreadScope scope(*r.runtime);
+      for (uint64_t i = 0; i < calls; ++i) ASSERT_TRUE(r.call(function, {i % 2}).ok());
+    }
+    ASSERT_TRUE(r.runtime->save_profile());
+  }
+  void sum_up(const char* function, uint64_t per_call) {
     IrRuntime r(parse_or_die(kText), options_);
     {
       ThreadScope scope(*r.runtime);
@@ -67,8 +87,15 @@ class SettledProfile : public testing::Test {
     Status s = r.runtime->save_profile();
     ASSERT_TRUE(s) << s.error().message;
   }
+  void never_sample() {
+    options_.policy = PolicyMode::kAuto;
+    options_.gap = GapMode::kFixed;
+    options_.adaptive = false;
+    options_.interval = 1 << 20;
+  }
   // What the file says of `sum`, wherever it ran.
-  MethodProfile sum() const {
+  MethodProfile sum() const { return profile_of("sum"); }
+  MethodProfile profile_of(const std::string& name) const {
     const std::string bytes = slurp(options_.profile);
     Result<ProfileFile> file = profile_from_file(std::as_bytes(std::span(bytes)));
     EXPECT_TRUE(file.ok());
@@ -76,9 +103,9 @@ class SettledProfile : public testing::Test {
     Profile p = std::move(file->profile);
     for (auto& [key, m] : profile::fold_inlined(p).methods) p.methods[key] = m;
     for (const auto& [key, m] : p.methods) {
-      if (m.name == "sum") return m;
+      if (m.name == name) return m;
     }
-    ADD_FAILURE() << "sum is not in the profile";
+    ADD_FAILURE() << name << " is not in the profile";
     return {};
   }
   static double estimate(const MethodProfile& m, SlotKind kind, SiteId site) {
@@ -91,7 +118,7 @@ class SettledProfile : public testing::Test {
 };
 
 TEST_F(SettledProfile, loops_of_optimized_code_are_counted) {
-  run("sum", 1);
+  sum_up("sum", 1);
   MethodProfile m = sum();
   EXPECT_EQ(m.calls, kCalls);
   EXPECT_FALSE(m.behind);
@@ -105,7 +132,7 @@ TEST_F(SettledProfile, loops_of_optimized_code_are_counted) {
 }
 
 TEST_F(SettledProfile, so_are_those_of_bodies_that_are_inlined) {
-  run("both", 2);
+  sum_up("both", 2);
   MethodProfile m = sum();
   EXPECT_FALSE(m.behind);
   double entries = 2 * kCalls, headers = entries * (kRounds + 1);
@@ -115,14 +142,44 @@ TEST_F(SettledProfile, so_are_those_of_bodies_that_are_inlined) {
 
 TEST_F(SettledProfile, calls_from_optimized_code_are_exact) {
   options_.inlining = false;
-  run("both", 2);
+  sum_up("both", 2);
   EXPECT_EQ(sum().calls, 2 * kCalls);
+}
+
+// No sample is due in so few calls. With a worker, probes are not planned before a copy is made.
+TEST_F(SettledProfile, blocks_that_nothing_observed_are_guessed_from_calls) {
+  never_sample();
+  for (uint64_t workers : {0, 1}) {
+    options_.workers = workers;
+    std::filesystem::remove(options_.profile);
+    run("pick", 6);
+    MethodProfile m = profile_of("pick");
+    EXPECT_EQ(m.calls, 6u);
+    EXPECT_EQ(m.sampled_calls + m.bursts, 0u);
+    EXPECT_EQ(m.guessed_calls, 6u);
+    EXPECT_EQ(estimate(m, SlotKind::kBlock, 1), 6);
+    EXPECT_NEAR(estimate(m, SlotKind::kBlock, 2) + estimate(m, SlotKind::kBlock, 3), 6, 1);
+    EXPECT_EQ(estimate(m, SlotKind::kBlock, 4), 6);
+    std::optional<Estimate> e = m.estimate(SlotKind::kBlock, 2);
+    ASSERT_TRUE(e.has_value());
+    EXPECT_EQ(e->low, 0);
+  }
+}
+
+TEST_F(SettledProfile, what_was_guessed_does_not_guide_the_next_run) {
+  never_sample();
+  run("pick", 6);
+  ASSERT_EQ(profile_of("pick").guessed_calls, 6u);
+  IrRuntime again(parse_or_die(kText), options_);
+  ThreadScope scope(*again.runtime);
+  ASSERT_TRUE(again.call("pick", {1}).ok());
+  EXPECT_EQ(again.runtime->report().saved.methods, 0u);
 }
 
 TEST_F(SettledProfile, without_tallies_it_is_behind_and_says_so) {
   options_.count_optimized = false;
   options_.observe_optimized = false;
-  run("sum", 1);
+  sum_up("sum", 1);
   MethodProfile m = sum();
   EXPECT_TRUE(m.behind);
   EXPECT_LT(estimate(m, SlotKind::kBlock, 3), 0.9 * kCalls * kRounds);
