@@ -12,10 +12,10 @@ constexpr double kMostSaved = 500e6;                              // ns of time
 constexpr double kFirstTick = 10e6;                               // ns of time
 constexpr double kDefaultNoise = 1.0;
 constexpr double kMostNarrowed = 4;     // rungs a tick
-constexpr double kRepay = 4;            // debts are settled in a quarter of a horizon
-constexpr double kLeastSpent = 0.25;    // of what is earned, while an overrun is paid back
-constexpr double kTargets = 0.5;        // what their profile is worth, that of blocks being 1
-constexpr double kFewTargets = 10'000;  // fewer are worth less
+constexpr double kRepay = 4;            // a debt is paid back in a quarter of a horizon
+constexpr double kLeastSpent = 0.25;    // of the earnings, while an overrun is paid back
+constexpr double kTargets = 0.5;        // weight of the target profile; the block profile has 1
+constexpr double kFewTargets = 10'000;  // with fewer, the target profile weighs less
 constexpr uint32_t kWidest = Ladder::kPowers - 1;
 
 }  // namespace
@@ -51,7 +51,8 @@ void Budget::tick(uint64_t elapsed_ns, std::span<const MethodLoad> loads, std::s
     samples += planned;
   }
   multiplier_ = samples > 0 ? opportunities / samples : 1;
-  // Twice a tick's plan, so that an uneven load does not brake, and what has been saved or overrun.
+  // Twice the plan of a tick, so that an uneven load does not brake, plus savings or minus
+  // overruns.
   double plan = earned * std::max(elapsed, 1e6);
   allowance_ = static_cast<uint64_t>(std::max(plan / 4, 2 * plan + balance_) / mean_sample_ns_);
 }
@@ -79,14 +80,14 @@ void Budget::observe(Known& k, const MethodLoad& load, double elapsed) const {
     double cost = load.spent_ns / samples;
     k.sample_ns = k.sample_ns == 0 ? cost : k.sample_ns + (cost - k.sample_ns) / 4;
   }
-  // Threads tell at their events, so much may come at once that happened over several ticks.
+  // Threads report at their events, so the events of several ticks may arrive at once.
   k.quiet_ns += elapsed;
   if (load.opportunities > 0) {
     double seen = load.opportunities / k.quiet_ns;
-    k.rate += (seen - k.rate) * (seen > k.rate ? 1.0 : 0.25);  // less is believed by and by
+    k.rate += (seen - k.rate) * (seen > k.rate ? 1.0 : 0.25);  // lower rates are adopted slowly
     k.quiet_ns = 0;
   } else {
-    // Nothing for so long: up to about an interval's worth may have gone by unseen.
+    // Nothing arrived for a while: up to about one interval's worth may have run unseen.
     k.rate = std::min(k.rate, interval_of(load.rate) / k.quiet_ns);
   }
 }
@@ -124,8 +125,8 @@ Budget::Need Budget::need_of(const Known& k, const MethodLoad& load, double hori
   return n;
 }
 
-// Returns the level at which what is missing costs `spend`; the highest that makes a difference
-// when all of it can be paid.
+// Returns the level at which the planned samples cost `spend`, or, if all of them can be paid, the
+// highest level that makes a difference.
 double Budget::level_for(double spend) const {
   auto cost_at = [this](double level) {
     double cost = 0;
@@ -154,7 +155,7 @@ Rate Budget::rate_for(const MethodLoad& load, const Need& need, double planned) 
   uint32_t burst = load.burst != 0 ? load.burst : options_.burst;
   if (!load.wanted) return Rate::off(burst);
   if (!load.rate.samples()) return start_rate(burst);
-  // Some sample in a horizon or two.
+  // Expect some sample in a horizon or two.
   double all = need.opportunities;
   double widest = std::clamp(std::log2(std::max(1.0, all * 2)), 0.0, double{kWidest});
   double ideal = planned > 0 ? std::log2(std::max(1.0, all / planned)) : widest;

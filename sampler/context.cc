@@ -7,7 +7,7 @@ namespace uptier::sampler {
 namespace {
 
 // Zero pages until a method runs on an unattached thread. Global because a thread that was never
-// attached has nothing but its TLS initialiser, which must be a link-time constant.
+// attached has only its TLS initialiser, which must be a link-time constant.
 struct alignas(4096) SharedContext {
   alignas(4096) uint64_t tallies[kTallyWords];
   ThreadContext header;
@@ -50,8 +50,8 @@ MethodState& ThreadContext::any_method(uint32_t index) noexcept {
 
 int32_t context_tls_offset() noexcept {
   auto* base = static_cast<char*>(__builtin_thread_pointer());
-  // Opaque, or the compiler reads the low half of the offset's GOT entry with a 32-bit load, which
-  // linkers cannot relax when they make an executable.
+  // Makes the offset opaque. Otherwise the compiler reads the low half of its GOT entry with a
+  // 32-bit load, which linkers cannot relax when they make an executable.
   asm("" : "+r"(base));
   return static_cast<int32_t>(reinterpret_cast<char*>(&t_blocks.at[0]) - base);
 }

@@ -1,16 +1,17 @@
-// ThreadContext: all that compiled code knows of its thread, reached by one TLS pointer.
+// ThreadContext: everything that compiled code knows about its thread, reached by one TLS pointer.
 //
-// `t_context` is initial-exec TLS, so its offset from the thread pointer is one constant for all
-// threads and code reaches the context with one load. An unattached thread sees a shared context
-// whose countdowns are never due: its calls run plain and unobserved, and nothing it touches
+// `t_blocks` (context.cc) is initial-exec TLS, so its offset from the thread pointer is one constant
+// for all threads, and code reaches the context with one load. An unattached thread sees a shared
+// context whose countdowns are never due: its calls run plain and unobserved, and nothing it touches
 // faults.
 //
-// The context is one reservation: header, then one MethodState a method of the runtime that the thread
-// is attached to. Pages are touched when their methods first run on the thread.
+// The context is one reservation: a header, then one MethodState for each method of the runtime
+// that the thread is attached to. Its pages become memory when their methods first run on the
+// thread.
 //
-// States are found by blocks of kBlockMethods: TLS has an address for each, of which the first is the
-// context's. Of a block that the context does not have, all threads use the first block of the shared
-// context; there the states of several methods are one.
+// States are addressed in blocks of kBlockMethods. TLS has one address per block, and the first is
+// the address of the context itself. If a context does not have a block, TLS has the address of the
+// first block of the shared context; several methods share a state there.
 //
 //   Thread: written by its own thread only, except where a field says otherwise.
 #pragma once
@@ -26,12 +27,12 @@ namespace uptier::sampler {
 class LogRing;
 class LoopTimer;
 
-// What one thread knows of one method: a cache line for what happens at calls, one for loops, where
-// the commonest slow paths find all they need (see fast_sample.h). Compiled code knows the first 16
-// bytes and optimized_slab; the rest belongs to the slow paths (see schedule.h). All zero means never
-// seen: the first call and the first loop iteration are events, which arm the countdowns. `calls`,
-// `iterations`, `sampled_calls` and `bursts` are stored with relaxed atomics: the worker reads them
-// as they go.
+// The state of one method on one thread: a cache line for calls and one for loops, so that the
+// commonest slow paths find all they need in one line (see fast_sample.h). Compiled code knows the
+// first 16 bytes and optimized_slab; the rest belongs to the slow paths (see schedule.h). All zero
+// means that the method has not run: its first call and its first loop iteration are events, which
+// arm the countdowns. `calls`, `iterations`, `sampled_calls` and `bursts` are stored with relaxed
+// atomics, because the worker reads them concurrently.
 struct alignas(64) MethodState {
   int32_t call_countdown = 0;  // calls left before the next event; the event is due below zero
   int32_t loop_countdown = 0;  // > 0: iterations until the next burst; < 0: minus those left in one
@@ -40,29 +41,32 @@ struct alignas(64) MethodState {
   uint64_t next_sample = 0;    // number of the call that is sampled next
   uint64_t next_flush = 0;     // number of the call at which the next flush is due
   uint64_t sampled_calls = 0;
-  uint64_t rate = 0;          // Rate in force since the last switch (see rate.h); 0: none yet
+  uint64_t rate = 0;          // the Rate in force since the last change (see rate.h); 0: none yet
   uint32_t call_gap = 0;      // calls from the last event to the next; 0: never armed
-  uint32_t samples_left = 0;  // at this rung, before a decaying rate widens; 0: it does not
+  uint32_t samples_left = 0;  // at this rung, before a decaying rate widens; 0: the rate does not
+                              // decay
 
   uint64_t iterations = 0;       // loop iterations up to the last loop event that counted them
   uint64_t next_loop_flush = 0;  // iterations at which the next flush is due
   uint64_t bursts = 0;
   uint64_t loop_left = 0;      // iterations of the stretch or burst beyond loop_gap
-  int32_t loop_gap = 0;        // what loop_countdown was last armed with, same sign; 0: never armed
+  int32_t loop_gap = 0;        // the value that armed loop_countdown, same sign; 0: never armed
   uint32_t flush_is_next = 0;  // the next call is an event and may switch rates
-  // Of a burst, what was drawn when it began (see schedule.h); one word, so that both go at once.
+  // Drawn when a burst begins (see schedule.h); one word, so that both are written at once.
   struct alignas(8) Behind {
-    uint32_t length = 0;  // iterations of the stretch behind it, if its end is nothing but that
+    uint32_t length = 0;  // iterations of the stretch after the burst, if the end of the burst only
+                          // begins it
     uint32_t gap = 0;     // in slots, up to the next burst; 0: not drawn
   } behind;
-  uint64_t* optimized_slab = nullptr;  // what the copy of optimized code counts in; null until then
+  uint64_t* optimized_slab = nullptr;  // counters of the instrumented copy of optimized code, or
+                                       // null
   uint32_t flushes = 0;
   uint32_t optimized_samples = 0;  // calls that ran the instrumented copy of optimized code
 };
 static_assert(sizeof(MethodState) == 128);
 
-// One host -> compiled transition on a thread's stack, innermost first. Made by the invoke routine;
-// a trap unwinds to it.
+// One transition from the host to compiled code on a thread's stack; they are linked from the
+// innermost out. The invoke routine creates it, and a trap unwinds to it.
 struct Activation {
   Activation* outer = nullptr;
   uint64_t stack_pointer = 0;  // where the invoke routine resumes
@@ -76,38 +80,40 @@ struct ThreadContext {
   uint64_t trap_pc = 0;  // where compiled code faulted; 0 for a trap that the host raised
   Activation* activation = nullptr;
   void* owner = nullptr;    // the attached thread's record in tiering/; null when unattached
-  void* runtime = nullptr;  // whose methods the states below are of
+  void* runtime = nullptr;  // owner of the methods whose states follow
   uint64_t random = 0;      // state of the gap generator
-  // Samples taken so far, for the worker to read, and the number after which each brakes its
-  // method's rate, for the worker to set; 0: none does. Relaxed: each is read for itself.
+  // `samples_taken` is read by the worker. `sample_limit` is set by the worker: after that many
+  // samples, each further one brakes its method's rate; 0: no limit. Relaxed: each is used by
+  // itself.
   std::atomic<uint64_t> samples_taken{0};
   std::atomic<uint64_t> sample_limit{0};
   // Loop events that took a quick path (see fast_sample.h); for the worker to read.
   std::atomic<uint64_t> quick_loop_events{0};
   uint32_t method_capacity = 0;
   uint32_t thread_number = 0;  // 1, 2, ... in order of attaching
-  uint32_t trap_method = 0;    // of a call of a method without code, its number + 1; else 0
-  // Frames of compiled code below which the host's interpreter goes on with their calls.
+  uint32_t trap_method = 0;    // if a method without code was called: its number + 1; else 0
+  // Number of compiled frames whose calls continue in the host's interpreter.
   uint32_t exits_to_host = 0;
-  // State of the generator of probabilistic counters; any start will do, best one of each thread's.
+  // State of the generator for probabilistic counters. Any start value works; best is a different
+  // one for each thread.
   uint64_t counter_random = 0;
-  LogRing* log = nullptr;      // of log probes; null: their records are lost (counted)
-  LoopTimer* loops = nullptr;  // of loop probes; null: no loop is timed
-  // Where the call returns to that a trap ends without a fault; 0: there was none. Set by trap_exit.
+  LogRing* log = nullptr;      // for log probes; null: their records are lost (and counted)
+  LoopTimer* loops = nullptr;  // for loop probes; null: no loop is timed
+  // Return address of the call that a trap ended without a fault; 0: none. Set by trap_exit.
   uint64_t trap_return = 0;
-  // Traps that the host raised and nobody took; for others to read.
+  // Traps that the host raised and that were never taken; other threads may read it.
   std::atomic<uint64_t> traps_lost{0};
-  // What an interpreter decrements in the place of the loops of a method that is nobody's.
+  // Interpreters decrement this at loops of methods that belong to no runtime.
   int32_t nobodys_countdown = 0;
 
-  // The words that the thread's optimized code counts in; others may read them, relaxed.
+  // A counter of the thread's optimized code; other threads may read it with relaxed loads.
   uint64_t& tally(uint32_t word) noexcept {
     return *(reinterpret_cast<uint64_t*>(this) - 1 - word);
   }
 
-  // Of a method of the runtime that the thread is attached to.
+  // The state of a method of the runtime that the thread is attached to.
   MethodState& method(uint32_t index);
-  // Of any method: where compiled code of this thread finds it.
+  // The state of any method, at the place where compiled code of this thread finds it.
   MethodState& any_method(uint32_t index) noexcept;
 };
 
@@ -123,11 +129,11 @@ inline constexpr uint32_t kLoopCountdownOffset = offsetof(MethodState, loop_coun
 inline constexpr uint32_t kSlabOffset = offsetof(MethodState, slab);
 inline constexpr uint32_t kOptimizedSlabOffset = offsetof(MethodState, optimized_slab);
 
-// Methods that a context can hold at most.
+// The largest number of methods in a context.
 inline constexpr uint32_t kMaxMethods = 1u << 20;
 
-// Words in front of the context in which optimized code counts (jit/code/tally_table.h). Word k lies at
-// tally_offset(k) from the context's address.
+// Optimized code counts in these words in front of the context (jit/code/tally_table.h). Word k
+// lies at tally_offset(k) from the context's address.
 inline constexpr uint32_t kTallyWords = 1u << 16;
 inline constexpr uint32_t kTallyBytes = kTallyWords * 8;
 constexpr int32_t tally_offset(uint32_t word) { return -8 * (static_cast<int32_t>(word) + 1); }
@@ -135,15 +141,15 @@ constexpr int32_t tally_offset(uint32_t word) { return -8 * (static_cast<int32_t
 inline constexpr uint32_t kBlockMethods = 1u << 16;
 inline constexpr uint32_t kBlocks = kMaxMethods / kBlockMethods;
 
-// Returns the displacement of a method's state from the address of its block. `index` < kMaxMethods.
+// Returns the offset of a method's state from the address of its block. `index` < kMaxMethods.
 constexpr uint32_t method_offset(uint32_t index) {
   return kMethodsOffset + index % kBlockMethods * static_cast<uint32_t>(sizeof(MethodState));
 }
-// Returns the displacement of the address of its block from the context's, in TLS.
+// Returns the offset, in TLS, of the address of the method's block from the context's address.
 constexpr int32_t block_tls_offset(uint32_t index) {
   return static_cast<int32_t>(index / kBlockMethods * sizeof(void*));
 }
-// Returns the bytes of a context that has the blocks of so many methods.
+// Returns the size of a context with the blocks for so many methods.
 constexpr size_t context_bytes(uint32_t methods) {
   size_t blocks = (methods + kBlockMethods - 1) / kBlockMethods;
   return kMethodsOffset + blocks * kBlockMethods * sizeof(MethodState);
@@ -154,15 +160,15 @@ inline MethodState& ThreadContext::method(uint32_t index) {
                                          index * sizeof(MethodState));
 }
 
-// Returns the context that unattached threads share. Its countdowns are re-armed far away by the
-// slow paths; threads race on it, and nothing is lost but time.
+// Returns the context that unattached threads share. The slow paths re-arm its countdowns far
+// ahead. Threads race on it; that costs time, but loses nothing.
 ThreadContext& shared_context() noexcept;
 // Returns the calling thread's context; never null. In an unattached thread, the shared one.
 ThreadContext* current_context() noexcept;
-// Makes `context` (null: the shared one) the calling thread's. Its first block is there whatever its
-// method_capacity is. Returns the one before.
+// Makes `context` (null: the shared one) the calling thread's context, and returns the one before.
+// Its first block must exist whatever its method_capacity is.
 ThreadContext* exchange_context(ThreadContext* context) noexcept;
-// Returns the displacement of the TLS pointer from fs:0.
+// Returns the offset of the TLS pointer from fs:0.
 int32_t context_tls_offset() noexcept;
 
 }  // namespace uptier::sampler

@@ -137,7 +137,7 @@ void Convergence::learn(double normalized) {
 }
 
 void Convergence::restart() {
-  assert(windows_ >= kLeastWindows);  // only what was known can drift
+  assert(windows_ >= kLeastWindows);  // only a known profile can drift
   std::swap(history_, window_);
   window_.clear();
   rho0_ = multinomial_noise(history_.counts);

@@ -21,8 +21,8 @@ uint64_t read_cycles() noexcept { return __rdtsc(); }
 
 namespace {
 
-// Both clocks at one moment, as well as can be: of a few tries the one in which the cycles before
-// and behind are closest, so that an interruption in between does no harm.
+// Both clocks at one moment, as closely as possible: of a few tries, the one with the least cycles
+// between the readings before and after, so that an interruption in between does no harm.
 struct Moment {
   uint64_t ns = 0, cycles = 0;
 
@@ -114,7 +114,7 @@ void CostModel::update(const CostCounts& since, const CycleClock& clock) {
   }
 }
 
-// Some events are no part of any burst, most of all where bursts are rare: hence the bound.
+// Some events belong to no burst, above all where bursts are rare: hence the bound.
 void CostModel::update_bursts(uint64_t loop_events, uint64_t bursts) {
   constexpr double kMostEvents = 34;  // a burst of 32 calls of one iteration each
   if (bursts < 8) return;

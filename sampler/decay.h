@@ -1,6 +1,6 @@
 // Decay: a new method is sampled at every call, and the interval widens as samples come in.
 //
-// A rung is kept until it has given k samples (kSamplesPerRung), then the interval doubles, up to
+// A rung is kept until it has given k samples (kSamplesPerRung); then the interval doubles, up to
 // the target. So with s samples so far
 //
 //     interval(s) = min(2^(s / k), target)
@@ -13,14 +13,14 @@
 //     effective     (sum of w n)^2 / sum of w^2 n, all rungs: k (2^r - 1)^2 / ((4^r - 1) / 3)
 //                   = 3k (2^r - 1) / (2^r + 1): k after the first rung, 3k in the end
 //
-// With k = 64: a method is known from 192 effective samples before the target rate begins to add
-// to them: a share of 0.1 within a tenth of its own value per standard deviation *is* what 810
-// would give, 192 give a fifth; enough to order blocks, not to tell 2 % apart. The cost is bounded
-// by 64 samples a rung and method: at 50 ns each 3.2 us a rung, and 86 us in a method's whole life.
-// A method that is called 64 times in all is counted exactly.
+// With k = 64, a method has 192 effective samples before the target rate begins to add to them.
+// They give a share of 0.1 to within a fifth of its own value per standard deviation (a tenth would
+// take 810): enough to order blocks, not to tell 2 % apart. The cost is bounded by 64 samples per
+// rung and method: at 50 ns each, 3.2 us per rung and 86 us in a method's whole life. A method with
+// at most 64 calls is counted exactly.
 //
-// Each thread counts its own k, and the first to have them moves the rung for all, so the bounds
-// hold for one thread; t threads take up to t * k at a rung.
+// Each thread counts its own k samples, and the first thread to have them moves the rung for all.
+// So the bounds hold for one thread; t threads take up to t * k samples at a rung.
 //
 //   Pure.
 #pragma once
@@ -32,7 +32,7 @@
 
 namespace uptier::sampler {
 
-// Returns the interval after `samples` samples of one thread.
+// Returns the interval after one thread has taken `samples` samples.
 constexpr uint32_t decayed_interval(uint64_t samples, uint32_t target,
                                     uint32_t per_rung = kSamplesPerRung) {
   uint64_t rung = samples / per_rung;
@@ -40,12 +40,12 @@ constexpr uint32_t decayed_interval(uint64_t samples, uint32_t target,
   return std::min(uint32_t{1} << rung, target);
 }
 
-// Returns the rungs below the target: the number of powers of two below it.
+// Returns the number of rungs (powers of two) below the target.
 constexpr uint32_t rungs_below(uint32_t target) {
   return target <= 1 ? 0 : static_cast<uint32_t>(std::bit_width(target - 1));
 }
 
-// Returns how many samples more than at the constant target interval can ever be taken.
+// Returns the largest possible number of samples beyond those at a constant target interval.
 constexpr uint64_t most_extra_samples(uint32_t target, uint32_t per_rung = kSamplesPerRung) {
   return uint64_t{per_rung} * rungs_below(target);
 }

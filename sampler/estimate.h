@@ -1,14 +1,14 @@
-// Estimate: what counters stand for that were counted at several rates.
+// Estimate: the number of events that counters stand for, if they were counted at several rates.
 //
 //     estimate = sum over windows of weight * (counts at the window's end - at its start)
 //
-// where a window lies between two flushes of one (thread, method) and `weight` is that of the one
-// rate that was in force in it (rate.h). With weights that differ, n samples tell less than n equal
-// ones; as many as
+// A window lies between two flushes of one (thread, method), and `weight` belongs to the one rate
+// that was in force in it (rate.h). With unequal weights, n samples tell less than n equal ones;
+// they are worth
 //
 //     effective = (sum of weight * n)^2 / sum of weight^2 * n                    (Kish 1965)
 //
-//   Thread: its owner's. Memory: two words a counter.
+//   Thread: its owner. Memory: two words per counter.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace uptier::sampler {
 
-// Counts that grew in one window.
+// Increments of the counters in one window.
 struct Window {
   std::vector<uint64_t> counts;  // as counted, not weighted
   uint64_t samples = 0;          // sampled calls and bursts
@@ -26,11 +26,11 @@ struct Window {
 
 class Estimate {
  public:
-  // Ends a window: `counts` and `samples` are cumulative, as flushes are. A counter that has shrunk
-  // (wrapped, or replaced) counts from 0. Returns what the window held.
+  // Ends a window and returns its contents. `counts` and `samples` are cumulative, as flushes are.
+  // A counter that has shrunk (wrapped, or replaced) counts from 0.
   Window take(uint32_t weight, uint64_t samples, std::span<const uint64_t> counts);
 
-  // Estimated executions by counter; saturating.
+  // Estimated executions, per counter; saturating.
   std::span<const uint64_t> values() const { return values_; }
   double effective_samples() const { return squares_ == 0 ? 0 : sum_ * sum_ / squares_; }
 

@@ -19,7 +19,7 @@ const void* FastSampling::take(uint32_t method, ThreadContext& context) noexcept
   const PerMethod& m = methods_[method];
   const void* entry = m.entry.load(std::memory_order_acquire);  // pairs with set_entry()
   MethodState& s = context.method(method);
-  // The countdown is due exactly now, it was armed before, and there is a slab to count in.
+  // The countdown is due right now, it was armed before, and there is a slab to count in.
   if (entry == nullptr || s.slab == nullptr || s.call_gap == 0 || s.call_countdown != -1) {
     return nullptr;
   }
@@ -53,7 +53,7 @@ const void* FastSampling::begin_burst(uint32_t method, uint32_t loop,
   // A stretch is over, not only a part of one, and there is a slab to count in.
   if (cells == nullptr || s.slab == nullptr) return nullptr;
   if (s.loop_countdown != 0 || s.loop_gap <= 0 || s.loop_left != 0) return nullptr;
-  // The rate has not changed, has stretches, and a decaying one stays at its rung.
+  // The rate is sampled and has not changed, and a decaying one stays at its rung.
   Rate rate{s.rate};
   if (rate.state() != RateState::kSampled || m.rate.load() != rate) return nullptr;
   if (s.samples_left == 1 || limit_reached(context)) return nullptr;

@@ -1,4 +1,4 @@
-// What of FastSampling does not run on the fast path; see fast_sample.cc for that.
+// The parts of FastSampling that are not on the fast path; see fast_sample.cc for that.
 #include "sampler/fast_sample.h"
 
 namespace uptier::sampler {

@@ -1,20 +1,20 @@
-// fork: what a process keeps in mind of fork().
+// fork: detects that the process was forked.
 //
-// The child has the forking thread and no other. Its handler (pthread_atfork) makes that thread one
-// that is attached to nothing, so that whatever asks for the thread's context finds the shared one,
-// and counts: who was made at another count is of a parent's.
+// The child has only the forking thread. Its handler (pthread_atfork) detaches that thread, so that
+// every lookup of its context finds the shared one, and increments a count: an object that was made
+// at another count belongs to a parent process.
 //
-//   Thread: any. A process that nobody called watch_forks() in counts none.
+//   Thread: any. The count stays 0 in a process that has never called watch_forks().
 #pragma once
 
 #include <cstdint>
 
 namespace uptier::sampler {
 
-// Installs the handler, once a process. Returns false when memory for it is refused.
+// Installs the handler, once per process. Returns false if there is no memory for it.
 bool watch_forks() noexcept;
 
-// Returns how many forks lie between this process and the one that first called watch_forks().
+// Returns the number of forks between this process and the one that first called watch_forks().
 uint32_t forks() noexcept;
 
 }  // namespace uptier::sampler

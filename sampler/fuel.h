@@ -1,8 +1,8 @@
 // fuel: how many calls and iterations a thread's innermost invoke may still run.
 //
-// `t_fuel` is initial-exec TLS, so compiled code counts it down by one instruction with a constant
-// displacement from fs:0. Below 0 it is used up. Where nothing limits it, it is so large that no
-// thread gets to its end.
+// `t_fuel` is initial-exec TLS, so compiled code decrements it with one instruction, at a constant
+// offset from fs:0. Below 0, the fuel is used up. Without a limit, it starts so large that it never
+// runs out.
 //
 //   Thread: its own thread only.
 #pragma once
@@ -14,9 +14,9 @@ namespace uptier::sampler {
 inline constexpr int64_t kFuelWithoutEnd = INT64_MAX;
 
 int64_t fuel() noexcept;
-// Sets it, and returns what it was.
+// Sets the fuel, and returns the old value.
 int64_t exchange_fuel(int64_t to) noexcept;
-// Returns the address of the calling thread's, and its displacement from fs:0.
+// Return the address of the calling thread's fuel, and its offset from fs:0.
 int64_t* fuel_word() noexcept;
 int32_t fuel_tls_offset() noexcept;
 

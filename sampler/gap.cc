@@ -15,7 +15,7 @@ bool is_prime(uint32_t n) {
   return true;
 }
 
-// Bit by bit: squaring doubles the logarithm, whose whole part is then the next bit.
+// Computes it bit by bit: squaring doubles the logarithm, whose whole part is then the next bit.
 constexpr uint64_t log2_of(uint32_t i) {
   if (i == 256) return uint64_t{1} << 56;
   uint64_t x = (uint64_t{1} << 63) + (uint64_t{i} << 55);  // in [1, 2), in units of 2^-63

@@ -1,10 +1,10 @@
-// Gaps: how far it is to the next sampled event.
+// Gaps: the distance to the next sampled event.
 //
 // The law: the mean of random and fixed gaps is the interval, so `interval` is the unbiased weight
-// of one sample. Fixed gaps are exact and alias with programs that are periodic in calls; prime
-// gaps shift the period, and their mean is the prime, so weights are off by the same factor
-// everywhere; random gaps are geometric, so that each event is sampled with probability 1/interval
-// independent of all others, and nothing can alias.
+// of one sample. Fixed gaps are exact, but alias with programs that are periodic in calls. Prime
+// gaps shift the period; their mean is the prime, so all weights are off by the same factor. Random
+// gaps are geometric: each event is sampled with probability 1/interval, independently of all
+// others, so nothing can alias.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ enum class GapKind : uint8_t { kRandom, kFixed, kPrime };
 // Source: inverse transform, Devroye 1986, chapter X.2.
 uint32_t next_gap(uint32_t mean, double u) noexcept;
 
-// Returns the prime nearest to `n` (the smaller of two equally near); 1 for n = 1, which is no gap.
-// `n` <= 2^31.
+// Returns the prime nearest to `n` (the smaller of two equally near ones); 1 for n = 1: no gap. `n`
+// <= 2^31.
 uint32_t nearest_prime(uint32_t n) noexcept;
 
 // Steps a 64-bit generator and returns 64 random bits. SplitMix64 (Steele, Lea, Flood 2014): one
-// addition and three multiplications' worth of mixing, good enough for gaps, no state but a word.
+// addition and three multiplications' worth of mixing, good enough for gaps; the state is one word.
 [[gnu::always_inline]] inline uint64_t next_random(uint64_t& state) noexcept {
   uint64_t z = state += 0x9e3779b97f4a7c15ull;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -45,12 +45,12 @@ struct LogTable {
 };
 extern const LogTable kLogTable;
 
-// Returns -log2(1 - u), where u in [0, 1) is the draw that `bits` are, in units of 2^-56.
+// Returns -log2(1 - u), in units of 2^-56, where u in [0, 1) is the draw that `bits` represent.
 //
-// Integer arithmetic only, so that code without vector registers can draw gaps of any mean: the
-// leading zeros are the whole part, a table with linear interpolation the rest. Between table
-// points the chord lies up to 2.8e-6 (= 1 / (8 ln 2) / 256^2) below log2, so the result is too
-// great by at most that, and the mean of gaps by less than 3e-6 of itself.
+// Uses integer arithmetic only, so that code without vector registers can draw gaps of any mean.
+// The leading zeros give the whole part; a table with linear interpolation gives the rest. Between
+// table points the chord lies up to 2.8e-6 (= 1 / (8 ln 2) / 256^2) below log2, so the result is
+// too large by at most that, and the mean of gaps by less than 3e-6 of itself.
 [[gnu::always_inline]] inline uint64_t minus_log2(uint64_t bits) noexcept {
   uint64_t v = ~bits | 1;  // (1 - u) * 2^64, to the last bit
   int zeros = __builtin_clzll(v);
@@ -65,7 +65,7 @@ extern const LogTable kLogTable;
 struct GapLaw {
   GapKind kind = GapKind::kRandom;
   uint32_t interval = 1;  // mean, >= 1
-  uint32_t step = 1;      // what fixed and prime gaps use
+  uint32_t step = 1;      // the length of fixed and prime gaps
   uint64_t scale = 0;     // random gaps: 1 / -log2(1 - 1/interval), in units of 2^-32
 
   static GapLaw make(GapKind kind, uint32_t interval) noexcept;
@@ -73,9 +73,9 @@ struct GapLaw {
   // Returns the mean of the gaps: how many events one sample stands for.
   uint32_t weight() const noexcept { return kind == GapKind::kPrime ? step : interval; }
 
-  // Draws the next gap; `random` is the caller's generator state. The same law as next_gap(), by
-  // integers; a few ns, the same for every interval. Inline wherever it is called: the fast path is
-  // compiled without vector registers, and must not share a body with code that is not.
+  // Draws the next gap; `random` is the caller's generator state. The same law as next_gap(), in
+  // integers; a few ns, the same for every interval. always_inline: the fast path is compiled
+  // without vector registers, and must not share a body with code that uses them.
   [[gnu::always_inline]] uint32_t draw(uint64_t& random) const noexcept {
     if (interval <= 1) return 1;
     if (kind != GapKind::kRandom) return step;

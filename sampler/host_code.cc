@@ -7,8 +7,8 @@
 namespace uptier::sampler {
 namespace {
 
-// The forms of an indirect call that end at a return address: call [rip + x], call reg, call [reg],
-// call [reg + d8], call [reg + d32].
+// Recognizes the forms of an indirect call that may precede a return address: call [rip + x], call
+// reg, call [reg], call [reg + d8], call [reg + d32].
 bool ends_with_indirect_call(const uint8_t* end) noexcept {
   auto indirect = [&](int back, uint8_t mode) {
     return end[-back] == 0xff && (end[1 - back] & 0xf8) == mode;

@@ -1,9 +1,11 @@
-// HostCode: where the process has machine code that is not ours, as of the last look.
+// HostCode: the address ranges of the host's machine code in this process, as of the last look.
 //
-// A walk in a signal handler asks whether a word may be the return address of host code that called an entry
-// of ours: such a call is indirect. Code that was loaded after the last look is not known.
+// A walk in a signal handler asks whether a stack word may be the return address of host code that
+// called one of our entries; such a call is indirect. Code that was loaded after the last look is
+// not known.
 //
-//   Thread: look() any, one at a time, while nobody asks; the rest any, async-signal-safe.
+//   Thread: look(): any, one at a time, while no other thread uses the object. The rest: any,
+//   async-signal-safe.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +14,7 @@ namespace uptier::sampler {
 
 class HostCode {
  public:
-  // Looks at what the loader has loaded now. Allocates nothing.
+  // Records the code that the loader has loaded now. Allocates nothing.
   void look();
   // Returns whether `pc` follows an indirect call in host code.
   bool called_by_address(uint64_t pc) const noexcept;

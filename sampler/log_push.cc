@@ -8,7 +8,7 @@ void LogRing::push(const LogRecord& r, uint64_t* lost) noexcept {
   uint64_t head = head_.load(std::memory_order_relaxed);
   Slot& s = slot(head);
   uint64_t oldest = head - capacity();
-  // The order of a success pairs with read: its copy of the record is done, or will be thrown away.
+  // Success pairs with read(): its copy of the record is done, or will be thrown away.
   if (head >= capacity() && tail_.load(std::memory_order_acquire) == oldest &&
       tail_.compare_exchange_strong(oldest, oldest + 1, std::memory_order_acq_rel,
                                     std::memory_order_acquire)) {

@@ -27,7 +27,7 @@ void LogRing::read(std::vector<LogRecord>& out, uint64_t most) {
                 static_cast<uint32_t>(s.tag.load(std::memory_order_relaxed)),
                 s.value.load(std::memory_order_relaxed), s.cycles.load(std::memory_order_relaxed)};
     // Releases the slot: the copy above is done before push may write to it. A failure means that
-    // push has taken the record, and brings the tail it left.
+    // push has taken the record; it loads the tail that push has left.
     if (!tail_.compare_exchange_strong(tail, tail + 1, std::memory_order_acq_rel,
                                        std::memory_order_relaxed)) {
       continue;

@@ -1,14 +1,14 @@
-// LogRing: the records of one thread's log probes, of which the latest are kept.
+// LogRing: the records of one thread's log probes; it keeps the latest ones.
 //
-// A full ring overwrites its oldest record. Each record has one of two ends, and which one is
-// decided by whoever moves tail_ past it:
+// A full ring overwrites its oldest record. Each record ends in one of two ways, depending on which
+// function moves tail_ past it:
 //
 //   push   moves it to make room: the record is lost, and counted at its site
-//   read   moves it after having copied the record: had push been faster, the copy is thrown away
+//   read   moves it after having copied the record; if push was faster, the copy is thrown away
 //
-// So pushed = read + lost + what is still there, whatever the reader's speed, and nothing waits.
+// So pushed = read + lost + waiting, whatever the reader's speed, and nothing waits for anything.
 //
-//   Thread: push by the owner (no lock, no allocation); read by one thread at a time, any.
+//   Thread: push: the owner (no lock, no allocation). read: any, but one thread at a time.
 #pragma once
 
 #include <atomic>
@@ -36,17 +36,17 @@ class LogRing {
   // `records` is rounded up to a power of two.
   static Result<std::unique_ptr<LogRing>> create(uint32_t records);
 
-  // Appends a record. `lost` is the word to count it in should it be overwritten unread; it must
+  // Appends a record. If it is overwritten unread, it is counted in the word `lost`, which must
   // live as long as the ring. Compiled without vector instructions, see probe_call.h.
   void push(const LogRecord& r, uint64_t* lost) noexcept;
 
-  // Takes the oldest records, up to `most`, and appends them to `out`.
+  // Removes the oldest records, at most `most`, and appends them to `out`.
   void read(std::vector<LogRecord>& out, uint64_t most = UINT64_MAX);
 
   uint64_t capacity() const { return mask_ + 1; }
-  // Records so far, and those overwritten unread. Any thread; monotonic.
+  // Records so far, in total. Any thread; monotonic.
   uint64_t pushed() const { return head_.load(std::memory_order_relaxed); }
-  // Those that nobody has read yet.
+  // Records that have not been read yet.
   uint64_t waiting() const {
     return head_.load(std::memory_order_acquire) - tail_.load(std::memory_order_acquire);
   }
@@ -56,7 +56,7 @@ class LogRing {
   // Words are atomic because a reader may look at a record that is being overwritten.
   struct Slot {
     std::atomic<uint64_t> place, tag, value, cycles;
-    uint64_t* lost;  // the owner's
+    uint64_t* lost;  // belongs to the owner
     uint64_t reserved[3];
   };
   static_assert(sizeof(Slot) == 64);

@@ -1,25 +1,27 @@
-// LoopPace: which executions of a loop are timed, and kept.
+// LoopPace: decides which executions of a loop are timed, and which times are recorded.
 //
-// Entries are taken in tiles, and 2^level tiles are a stratum. Of each stratum one tile, drawn at
-// random, is timed and recorded; so the records of a window (what lies between two flushes) are
-// spread over it evenly, and nothing can alias. A number of entries before a tile are timed but not
-// recorded: the first times after a pause hold the mispredicted branches and cold lines of the
-// probes themselves, much of a short execution and nothing of a long one. At level 0 every entry is
-// recorded, and none is for warming up. A tile that must wait (put_off) begins anew with that.
+// Entries are grouped into tiles, and 2^level tiles form a stratum. One tile of each stratum, drawn
+// at random, is timed and recorded. So the records of a window (between two flushes) are spread
+// over it evenly, and nothing can alias. Some entries before a tile are timed but not recorded, to
+// warm up: the first times after a pause include the mispredicted branches and cold lines of the
+// probes themselves, which are much of a short execution and nothing of a long one. At level 0
+// every entry is recorded, and none is for warming up. A tile that must wait (put_off) starts again
+// with its warming up.
 //
-// The level follows from how much there is: when a window has `records` of them, and either they
-// tell its sum within 1 in 90 (tells_enough) or there are kMostTimes as many, half of the sums that
-// came on in it are dropped and the level rises, so that all that is left is of one density; each
-// flush lowers it again by one. Hence a window of executions that are alike has at most `records`,
-// one of others at most kMostTimes as many; if it is as long as those before it, at least a quarter
-// of that; a program's life has a logarithmic number of both.
-// What an execution was that was drawn at a lower level is that part of a record that the level says:
-// 2^(the level it was drawn at - the present one).
+// The level follows from the number of records. If a window has `records` of them, and they either
+// give its sum within 1 in 90 (tells_enough) or are kMostTimes as many, half of the sums added in
+// it are dropped and the level rises, so that all remaining records have one density. Each flush
+// lowers the level again by one. Hence a window of executions that are alike has at most `records`,
+// any other at most kMostTimes as many, and a window as long as those before it has at least a
+// quarter of that. The life of a program has a logarithmic number of windows and of records.
+//
+// An execution drawn at a lower level counts as the fraction 2^(its level - the current level) of a
+// record.
 //
 // Source: stratified sampling with one element per stratum, Cochran 1977, 5A.6 and 8.5.
 //
-//   Thread: the owner of the slab. Compiled without vector instructions where compiled code is on
-//   the stack: always inline.
+//   Thread: the owner of the slab. Always inline, so that it is compiled without vector instructions
+//   where compiled code is on the stack.
 #pragma once
 
 #include <cassert>
@@ -32,18 +34,20 @@ namespace uptier::sampler {
 
 struct LoopPace {
   struct Tile {
-    uint32_t run;   // entries; never fewer than before
-    uint32_t warm;  // before it; run + warm < 256
+    uint32_t run;   // entries; never decreases
+    uint32_t warm;  // entries before it, for warming up; run + warm < 256
   };
-  static constexpr uint32_t kMostTimes = 8;  // of `records`, where executions differ much
-  static constexpr uint32_t kMaxLevel = 23;  // two strata of the longest tiles fit the state word
+  static constexpr uint32_t kMostTimes = 8;  // multiples of `records`, where executions differ much
+  static constexpr uint32_t kMaxLevel = 23;  // so that two strata of the longest tiles fit the
+                                             // state word
 
   uint32_t level = 0;
-  uint32_t left = 0;      // entries to be timed before the next pause; those of a tile are recorded
-  uint32_t drawn_at = 0;  // the level at which these were drawn
-  uint32_t tiles = 0;     // of the stratum, after the one that is drawn
-  uint32_t missed = 0;    // times in a row that an entry that was drawn was put off; at most 3
-  bool shares = false;    // timed executions of other sites have been seen in those of this one
+  uint32_t left = 0;      // entries still to be timed before the next pause; those of a tile are
+                          // recorded
+  uint32_t drawn_at = 0;  // the level at which the tile was drawn
+  uint32_t tiles = 0;     // of the stratum, after the drawn one
+  uint32_t missed = 0;    // times in a row that a drawn entry was put off; at most 3
+  bool shares = false;    // executions of other sites were timed inside those of this one
 
   [[gnu::always_inline]] static LoopPace of(const uint64_t* words) {
     uint64_t w = words[kLoopPace];
@@ -56,10 +60,10 @@ struct LoopPace {
         uint64_t{tiles} << 32 | rest << 24 | uint64_t{drawn_at} << 16 | uint64_t{left} << 8 | level;
   }
 
-  // Takes an entry that was drawn. Returns the entries that pass before the next.
+  // Takes an entry that was drawn. Returns the number of entries to skip before the next one.
   [[gnu::always_inline]] uint32_t take(Tile tile, uint64_t& random, bool& recorded) {
     assert(tile.run != 0 && tile.run + tile.warm < 256 && level <= kMaxLevel);
-    if (left == 0) left = tile.run;  // the first of all
+    if (left == 0) left = tile.run;  // the very first entry
     recorded = left <= tile.run;
     missed = 0;
     if (--left != 0) return 0;
@@ -75,8 +79,9 @@ struct LoopPace {
   }
 };
 
-// Puts off an entry that was drawn: the tile begins again later, after its warming up. Returns the
-// entries that pass before the next is drawn; twice as many on average when that is in vain again.
+// Puts off an entry that was drawn: the tile starts again later, with its warming up. Returns the
+// number of entries to skip before the next draw; its mean doubles each time in a row, up to eight
+// times.
 [[gnu::always_inline]] inline uint32_t put_off(LoopPace& pace, LoopPace::Tile tile,
                                                uint64_t& random) {
   pace.left = tile.run + tile.warm;
@@ -86,8 +91,9 @@ struct LoopPace {
   return mean / 2 + static_cast<uint32_t>(next_random(random) >> 32) % mean;
 }
 
-// Whether the records of the window, which came in tiles, give its sum within a standard error of
-// 1 in 90: then those of all windows, which get twice as long, give that of all within 1 in 160.
+// Says whether the records of the window, which came in tiles, give its sum within a standard error
+// of 1 in 90. Since windows get twice as long each time, the windows together then give the total
+// within 1 in 160.
 [[gnu::always_inline]] inline bool tells_enough(const uint64_t* words) {
   __extension__ using Wide = unsigned __int128;
   const uint64_t* begin = words + kLoopWindow;
@@ -98,7 +104,7 @@ struct LoopPace {
   return squares * timed <= square + (square >> 13) * timed;
 }
 
-// Drops half of the window's sums, and raises the level.
+// Drops half of the window's sums and raises the level.
 [[gnu::always_inline]] inline void halve_loop(uint64_t* words) {
   uint64_t* begin = words + kLoopWindow;
   uint64_t timed = words[kLoopTimed] - begin[0], kept = timed / 2;
@@ -119,7 +125,7 @@ struct LoopPace {
   pace.store(words);
 }
 
-// The same when there are `records` in the window, and enough or kMostTimes as many.
+// Does that if the window has at least `records`, and they are enough or kMostTimes as many.
 [[gnu::always_inline]] inline void widen_loop(uint64_t* words, uint32_t records) {
   uint64_t timed = words[kLoopTimed] - words[kLoopWindow];
   if (timed < 2 || timed < records) return;

@@ -13,7 +13,8 @@ namespace {
 __extension__ using Uint128 = unsigned __int128;
 __extension__ using Int128 = __int128;
 
-// As the routines of compiled code take it: what lies before is done, what lies behind not begun.
+// Reads the clock as the routines of compiled code do: earlier instructions are complete, later
+// ones have not begun.
 uint64_t cycles_now() noexcept {
   asm volatile("lfence" ::: "memory");
   uint64_t now = __builtin_ia32_rdtsc();
@@ -24,12 +25,13 @@ uint64_t cycles_now() noexcept {
 uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
 constexpr uint64_t kFew = 8;        // records
-constexpr uint64_t kSome = 64;      // likewise
+constexpr uint64_t kSome = 64;      // records
 constexpr uint64_t kSeldom = 4096;  // entries
-// Branches that predictors look back at: those of Zen 4 and Golden Cove at up to some 200 taken ones.
+// The length of the branch history of predictors: Zen 4 and Golden Cove use up to some 200 taken
+// branches.
 constexpr uint64_t kHistory = 200;
 
-// Whatever ran before, what is timed next finds the same history of branches.
+// Gives the next timed code the same history of branches, whatever ran before.
 void forget_history() noexcept {
   uint64_t n = kHistory;
   asm volatile(
@@ -40,8 +42,8 @@ void forget_history() noexcept {
       : "cc");
 }
 
-// The host's functions may use vector registers, which the routine of the probe has not saved: those
-// of 128 bits, all that compiled code has.
+// The host's functions may use vector registers, and the probe routine has not saved them. The
+// 128-bit ones suffice: compiled code has no others.
 struct VectorRegisters {
   uint8_t bytes[16][16];
 
@@ -80,9 +82,10 @@ uint64_t end_of(const LoopTimer::Meter& m, uint64_t stamp) noexcept {
   return gone;
 }
 
-// What branch predictors have to learn anew after a pause is much of a short execution. A loop that
-// is timed alone has longer tiles, so that those inside, which wait meanwhile, find room for theirs
-// between two of them. A run never becomes shorter: what is left of one is to be recorded.
+// After a pause, branch predictors have to learn again, which matters in short executions. A loop
+// that is timed alone has longer tiles, so that inner loops, which wait meanwhile, find room for
+// their own tiles between two of them. A run never becomes shorter: the rest of a run is to be
+// recorded.
 LoopPace::Tile tile_of(const uint64_t* words) {
   auto below = [words](uint64_t cycles) { return words[kLoopCycles] / cycles < words[kLoopTimed]; };
   LoopPace::Tile tile{8, 4};
@@ -92,14 +95,15 @@ LoopPace::Tile tile_of(const uint64_t* words) {
   return tile;
 }
 
-// Entries since an execution was drawn after which the stratum is another, whatever its level was.
+// Returns the number of entries after which a drawn execution lies in another stratum, at any
+// level.
 uint64_t reach_of(const uint64_t* words) {
   LoopPace pace = LoopPace::of(words);
   uint32_t level = pace.level > pace.drawn_at ? pace.level : pace.drawn_at;
   return uint64_t{2} * tile_of(words).run << level;
 }
 
-// A loop that is usually much shorter: absences explain that better than anything else does.
+// Says whether the loop is usually much shorter: an absence is then the likeliest explanation.
 bool is_strange(const uint64_t* words, uint64_t net) {
   return words[kLoopTimed] >= kFew && words[kLoopCycles] / words[kLoopTimed] < net / 16;
 }
@@ -108,7 +112,7 @@ bool is_strange(const uint64_t* words, uint64_t net) {
 
 // ---- Absences ---------------------------------------------------------------------------------
 
-// The system call itself: the C library's function may use vector registers.
+// Makes the system call directly: the C library's function may use vector registers.
 uint64_t LoopTimer::CpuClock::thread_cpu_ns() noexcept {
   timespec t;
   long result = SYS_clock_gettime;
@@ -126,7 +130,7 @@ void LoopTimer::set_clock(const CpuClock& clock, uint64_t now) noexcept {
   if (clock_.read != nullptr) looked_cpu_ = clock_.read();
 }
 
-// None takes kAbsent by itself.
+// No probe takes kAbsent by itself, so a longer one contains an absence.
 void LoopTimer::settle() noexcept {
   uint64_t took = spent_ - settled_;
   if (took >= kAbsent) probes_away_ += took;
@@ -149,8 +153,8 @@ void LoopTimer::look_away_before(const uint64_t* words, uint64_t now) noexcept {
   look_away(now);
 }
 
-// Both clocks are read one after the other, and what lies between the last reading and the start of an
-// execution may be in `away`: so that it may be longer than what it is part of.
+// The two clocks are read one after the other, and the time between the last reading and the start
+// of an execution may be part of `away`. So `away` may be longer than the execution.
 uint64_t LoopTimer::less_away(uint64_t net, uint64_t away) noexcept {
   bool fits = away <= net + net / 8 + kLong / 8;
   return fits ? less(net, away) : net;
@@ -173,7 +177,7 @@ void LoopTimer::drop() noexcept {
     top().child += e.child;
     if (top().words == e.words) top().again += e.again;
   }
-  spoil(e.words);  // how many iterations were its own is not known
+  spoil(e.words);  // its own iterations are not known
 }
 
 void LoopTimer::drop_to(uint32_t depth) noexcept {
@@ -223,7 +227,7 @@ bool LoopTimer::share(const LoopKey& inner) noexcept {
   LoopPace pace = LoopPace::of(w);
   if (pace.shares || w == inner.words || inner.records >= kEvery) return true;
   if (!e.recorded || e.alone) return false;
-  // The level that rises drops what there is, of which there should be some.
+  // Raising the level drops half of the records, so there should be some.
   bool few = w[kLoopTimed] < kFew;
   if (few || w[kLoopCycles] > w[kLoopTimed] * kApart) return false;
   pace.shares = true;
@@ -240,7 +244,8 @@ const LoopTimer::Entry* LoopTimer::paced_outer_of(const uint64_t* words) const n
   return nullptr;
 }
 
-// The state word says when the code calls: in dual mode always, and another word is counted down.
+// The state word says when the code calls. In dual mode the code always calls, and another word is
+// counted down.
 LoopTimer::Drawn LoopTimer::draw(const LoopKey& key, const Entry* outer) noexcept {
   uint64_t& state = key.words[kLoopState];
   uint64_t open = loop_open(state);
@@ -281,7 +286,7 @@ LoopTimer::Entry* LoopTimer::push(const LoopKey& key, uint64_t now) noexcept {
   }
   const Entry* outer = paced_outer_of(key.words);
   Drawn drawn = draw(key, outer);
-  if (!drawn.paced && !dual_) return nullptr;  // put off, or what made it be seen was stale
+  if (!drawn.paced && !dual_) return nullptr;  // put off, or it was called because of a stale entry
   if (depth_ == kDepth) {
     bump(losses_.full);
     spoil(key.words);
@@ -335,7 +340,7 @@ void LoopTimer::leave(const LoopKey& key, uint64_t now) noexcept {
 uint64_t LoopTimer::net_of(const Entry& open, uint64_t now) noexcept {
   if (is_metered()) return end_of(meter_, open.start);
   auto elapsed = static_cast<int64_t>(now - spent_ - open.start);
-  // Below 0 where costs, which are estimates, are more than there was.
+  // Negative if the costs, which are estimates, exceed the elapsed time.
   uint64_t net = elapsed < 0 ? 0 : less(static_cast<uint64_t>(elapsed), costs_.inner);
   bool strange = net >= kStrange && is_strange(open.words, net);
   if ((net >= kLong || strange) && clock_.read != nullptr) {
@@ -388,7 +393,7 @@ void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
   widen_loop(e.words, key.records);
 }
 
-// Of the window, once that has some.
+// The mean of the current window, once the window has some.
 uint64_t LoopTimer::mean_of(const uint64_t* w) noexcept {
   uint64_t timed = w[kLoopTimed] - w[kLoopWindow], cycles = w[kLoopCycles] - w[kLoopWindow + 2];
   return timed >= kSome ? cycles / timed : w[kLoopCycles] / w[kLoopTimed];

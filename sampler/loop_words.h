@@ -1,19 +1,18 @@
-// What a slab holds of one loop, in words of 64 bits; all 0 is a loop that was never entered.
+// The words of one loop in a slab, 64 bits each; all 0 is a loop that was never entered.
 //
 //   0 entries         executions whose entry was seen
 //   1 iterations      visits of the header
 //   2 timed           executions timed from entry to exit, and kept (loop_pace.h)
-//   3 timed_iterations, 4 cycles, 5 exclusive_cycles, 6 7 squares (128 bits), all of those that were
-//     timed
-//   8 state           entries to the next that is timed (-1: this one) - (those on the stack << 32)
+//   3 timed_iterations, 4 cycles, 5 exclusive_cycles, 6 7 squares (128 bits), of all timed ones
+//   8 state           entries until the next timed one (-1: this one) - (those on the stack << 32)
 //   9 pace            see LoopPace::store
 //   10..15            words 2..7 as they were when the window began
-//   16 17             of the tile under way: see LoopTimer::record
-//   18..21            what words 2..5 are short of, in executions that it stands for
+//   16 17             for the current tile: see LoopTimer::record
+//   18..21            remainders of words 2..5, as a number of executions: see LoopTimer::record_part
 //   22                cycles that are not in the squares yet: see LoopTimer::record_part
-//   23 countdown, 24 executions, 25 cycles    in dual mode alone, see loop_timer.h
+//   23 countdown, 24 executions, 25 cycles    in dual mode only, see loop_timer.h
 //
-// The first eight are what is published.
+// The first eight words are published.
 //
 //   Thread: the owner of the slab.
 #pragma once

@@ -1,7 +1,7 @@
-// ProbeCall: what compiled code hands to a C function that observes for it.
+// ProbeCall: the arguments of a C function that compiled code calls to observe something.
 //
 // The probe routines (jit/code/probe_routines.h) save every general register that C may change, and
-// no vector register: the functions they call are compiled without vector instructions.
+// no vector register: the functions are compiled without vector instructions.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace uptier::sampler {
 
 struct ThreadContext;
 
-// On the stack of the caller. `offset` is of the site's first word from the start of the slab, in
-// bytes.
+// Lies on the stack of the caller. `offset` is the distance of the site's first word from the start
+// of the slab, in bytes.
 struct ProbeCall {
   uint64_t offset = 0;
   uint64_t value = 0;  // the observed value; the frame (rbp) for loops

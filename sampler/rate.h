@@ -1,17 +1,17 @@
-// Rate: how densely one method is sampled; one word, so that it changes while threads run.
+// Rate: how densely one method is sampled. It is one word, so that it can change while threads run.
 //
 // A rate is off, every call, or one of a ladder of intervals: 1, 2, 4, ... 2^27 and a few that a
-// user named. A method has one MethodRate that all threads read with one load at their events.
+// user named. Each method has one MethodRate; all threads read it with one load at their events.
 //
-// The law of windows. A thread counts at the rate that its MethodState has in force, and changes it
-// only after a flush that has been delivered. So all that a thread counted between two delivered
-// flushes was counted at ONE rate, and
+// The law of windows. A thread counts at the rate that its MethodState has in force. It changes
+// that rate only after a flush that has been delivered. So all counts of a thread between two
+// delivered flushes were counted at ONE rate, and
 //
 //     estimate = sum over windows of weight(rate of the window) * (counts at its end - at its
 //     start)
 //
-// is unbiased if the moment of the change does not depend on decisions that are yet to come. See
-// schedule.h for which moments these are.
+// is unbiased if the moment of the change does not depend on future decisions. See schedule.h for
+// the moments at which a rate may change.
 //
 //   Thread: Rate and Ladder are values; MethodRate any.
 #pragma once
@@ -27,32 +27,32 @@
 
 namespace uptier::sampler {
 
-// Samples that a decaying rate takes at one rung before it goes to the next; see decay.h.
+// Samples of a decaying rate at one rung before it moves to the next; see decay.h.
 inline constexpr uint32_t kSamplesPerRung = 64;
 
-// Where a thread that takes more samples than it may stops widening rates by itself. One sample in
-// so many is 0.25 % of the time of a program that does nothing but call, at 100 ns a sample and 5 a
-// call: little enough to wait for the plan, which a rate that is wider by orders of magnitude would
-// take many ticks to find back from.
+// A thread beyond its allowance stops widening rates at this interval. It costs 0.25 % of the time
+// of a program that only calls, at 100 ns per sample and 5 ns per call. That is little enough to
+// wait for the plan; if rates were wider by orders of magnitude, the plan would need many ticks to
+// narrow them again.
 inline constexpr double kWidestBraked = 8192;
 
-// The intervals that rates choose from, with their laws of gaps.
+// The intervals that rates choose from, with their gap laws.
 //
-//   Thread: add() by one writer, before the Rate that names the rung is published; the rest any.
+//   Thread: add(): one writer, before the Rate that names the rung is published. The rest: any.
 class Ladder {
  public:
   static constexpr uint32_t kPowers = 28;  // rungs 0 .. 27 are the intervals 2^0 .. 2^27
-  static constexpr uint32_t kRungs = 64;   // the others are named by users
+  static constexpr uint32_t kRungs = 64;   // rungs from 28 on are named by users
 
   explicit Ladder(GapKind kind = GapKind::kRandom) noexcept;
 
   const GapLaw& law(uint32_t rung) const noexcept { return laws_[rung]; }
   uint32_t interval(uint32_t rung) const noexcept { return laws_[rung].interval; }
 
-  // Returns the rung of exactly this interval, a new one if need be. With all rungs taken, the
-  // power of two below.
+  // Returns the rung of exactly this interval; adds one if necessary. If all rungs are taken,
+  // returns the next lower power of two.
   uint32_t add(uint32_t interval) noexcept;
-  // Returns the widest power of two that is not above `interval`.
+  // Returns the greatest power of two that is not above `interval`.
   static uint32_t power_below(double interval) noexcept;
   // Returns the rung after `rung` on the way to `target`: twice the interval, or the target.
   uint32_t wider(uint32_t rung, uint32_t target) const noexcept;
@@ -74,17 +74,17 @@ struct Rate {
     return {static_cast<uint64_t>(state) | uint64_t{rung} << 2 | uint64_t{target} << 8 |
             uint64_t{std::min(burst, kLongestBurst)} << 14};
   }
-  // Nothing is sampled; a change is noticed within the bounds that schedule.h states.
+  // Nothing is sampled. Threads notice a change within the bounds that schedule.h states.
   static constexpr Rate off(uint32_t burst) { return make(RateState::kOff, 0, 0, burst); }
-  // Every call, every iteration.
+  // Samples every call and every iteration.
   static constexpr Rate every(uint32_t burst) { return make(RateState::kEvery, 0, 0, burst); }
-  // One call, and one slot of `burst` iterations, in the interval of `rung`.
+  // Samples one call, and one slot of `burst` iterations, per interval of `rung`.
   static constexpr Rate sampled(uint32_t rung, uint32_t burst) {
     return rung == 0 ? every(burst) : make(RateState::kSampled, rung, rung, burst);
   }
-  // The same, and widening from `rung` to `target` as samples come in (see decay.h).
+  // The same, and widens from `rung` to `target` as samples come in (see decay.h).
   static constexpr Rate decaying(uint32_t rung, uint32_t target, uint32_t burst) {
-    assert(rung <= target || target >= 28);  // it widens; the rungs of users are in no order
+    assert(rung <= target || target >= 28);  // it widens; user-defined rungs are not ordered
     return make(rung == 0 ? RateState::kEvery : RateState::kSampled, rung, target, burst);
   }
 
@@ -108,9 +108,9 @@ struct Rate {
 };
 static_assert(sizeof(Rate) == 8);
 
-// Returns how many events one sample stands for at a rate: what counts of its windows are
-// multiplied by. 0 when it is off: the few counts of frames that were still under way do not belong
-// to it.
+// Returns how many events one sample stands for at a rate: the factor for the counts of its
+// windows. It is 0 if the rate is off: the few counts of frames that were still running belong to
+// no rate.
 inline uint32_t weight_of(Rate rate, const Ladder& ladder) noexcept {
   return rate.samples() ? ladder.law(rate.rung()).weight() : 0;
 }
@@ -123,7 +123,7 @@ class MethodRate {
   // Acquire pairs with set(): the rung that the word names is in the ladder.
   Rate load() const noexcept { return {word_.load(std::memory_order_acquire)}; }
 
-  // Changes the setting; the same setting again is no change. Returns whether it was one.
+  // Changes the setting and returns true; returns false if it is already the same.
   bool set(Rate rate) noexcept {
     uint64_t seen = word_.load(std::memory_order_relaxed);
     Rate next;
@@ -135,15 +135,15 @@ class MethodRate {
     return true;
   }
 
-  // Has all threads begin anew at the rate that is set, as if it had been changed: what else they go
-  // by has been.
+  // Makes all threads start again at the same rate, as if it had been changed, because another
+  // setting that they use has changed.
   void renew() noexcept {
     uint64_t seen = word_.load(std::memory_order_relaxed);
     while (!word_.compare_exchange_weak(seen, Rate{seen}.with_epoch(Rate{seen}.epoch() + 1).word,
                                         std::memory_order_release, std::memory_order_relaxed)) {}
   }
 
-  // Takes a decaying rate one rung on, unless it is no longer the one that was `seen`.
+  // Moves a decaying rate one rung on, unless it has changed since it was `seen`.
   bool widen(Rate seen, const Ladder& ladder) noexcept {
     if (!seen.decays()) return false;
     Rate next =
@@ -153,9 +153,9 @@ class MethodRate {
                                          std::memory_order_release, std::memory_order_relaxed);
   }
 
-  // Makes a rate four times wider, an interval of 256 at least and kWidestBraked at most, and
-  // constant, unless it is no longer the one that was `seen`: what a thread does that has taken
-  // more samples than it may (see budget.h).
+  // Makes a rate four times wider and constant, with an interval of at least 256 and at most
+  // kWidestBraked, unless it has changed since it was `seen`. A thread beyond its allowance calls
+  // it (see budget.h).
   bool brake(Rate seen, const Ladder& ladder) noexcept {
     if (!seen.samples()) return false;
     double wide = std::clamp(4.0 * ladder.interval(seen.rung()), 256.0, kWidestBraked);

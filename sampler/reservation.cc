@@ -9,7 +9,7 @@
 namespace uptier::sampler {
 namespace {
 
-constexpr size_t kStep = 256 << 10;  // bytes that are opened at a time
+constexpr size_t kStep = 256 << 10;  // bytes opened at a time
 
 Error refused(size_t bytes, const char* what) {
   return {ErrorCode::kResourceExhausted, std::string(what) + ": no address space for " +
@@ -23,7 +23,8 @@ Result<Reservation> Reservation::create_closed(size_t bytes, const char* what) {
   bytes = (bytes + 4095) & ~size_t{4095};
   void* p = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return refused(bytes, what);
-  // A process that locks what it maps would have all of it in memory as soon as it is opened.
+  // Otherwise a process that locks its mappings would have all of it in memory as soon as it is
+  // opened.
   (void)munlock(p, bytes);
   Reservation r;
   r.data_ = p;
@@ -41,7 +42,7 @@ bool Reservation::open_slow(size_t bytes) noexcept {
   assert(data_ != nullptr && open_ <= size_);
   if (bytes > size_) return false;
   size_t to = std::min(size_, (bytes + kStep - 1) / kStep * kStep);
-  assert(to > open_);  // what is open stays so
+  assert(to > open_);  // open memory stays open
   char* from = static_cast<char*>(data_) + open_;
   if (mprotect(from, to - open_, PROT_READ | PROT_WRITE) != 0) return false;
   open_ = to;

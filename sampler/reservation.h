@@ -1,10 +1,10 @@
-// Reservation: address space that becomes memory where it is touched.
+// Reservation: address space that becomes memory when it is touched.
 //
-// It is not locked where the process locks what it maps (mlockall(MCL_FUTURE)); and what is not open
-// yet is no memory for anybody, also not for mlockall(MCL_CURRENT).
+// It is not locked in memory even if the process locks its mappings (mlockall(MCL_FUTURE)). The
+// part that is not open yet uses no memory, even with mlockall(MCL_CURRENT).
 //
-// What compiled code's slow paths use must not be allocated there (4.12), so it is reserved ahead:
-// contexts, slabs and rings are each one anonymous private mapping that is never grown or moved.
+// Slow paths of compiled code must not allocate (4.12), so their memory is reserved in advance:
+// each context, slab arena and ring is one anonymous private mapping that never grows or moves.
 #pragma once
 
 #include <cstddef>
@@ -29,13 +29,13 @@ class Reservation {
   }
   ~Reservation();
 
-  // Reserves `bytes` (rounded up to pages), zeroed, and opens all of it. Errors: kResourceExhausted
-  // names `what`.
+  // Reserves `bytes` (rounded up to pages) of zeroed memory and opens all of it. Errors:
+  // kResourceExhausted, with `what` in the message.
   static Result<Reservation> create(size_t bytes, const char* what);
-  // The same, open nowhere.
+  // The same, but nothing is open.
   static Result<Reservation> create_closed(size_t bytes, const char* what);
-  // Makes the first `bytes` usable; returns whether they are. Cost: a comparison, and a system call
-  // now and then. Neither allocates nor locks.
+  // Makes the first `bytes` usable; returns whether they are. Cost: a comparison, and an occasional
+  // system call. Neither allocates nor locks.
   bool open(size_t bytes) noexcept { return bytes <= open_ || open_slow(bytes); }
 
   void* data() const { return data_; }
@@ -46,7 +46,7 @@ class Reservation {
 
   void* data_ = nullptr;
   size_t size_ = 0;
-  size_t open_ = 0;  // bytes from the start that may be used
+  size_t open_ = 0;  // usable bytes from the start
 };
 
 }  // namespace uptier::sampler

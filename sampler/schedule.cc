@@ -24,18 +24,18 @@ bool samples(Rate rate, const Schedule& schedule) {
 void put_in_force(MethodState& s, Rate rate) {
   s.rate = rate.word;
   s.samples_left = rate.decays() ? kSamplesPerRung : 0;
-  s.behind = {};  // drawn by the law of the rate before
+  s.behind = {};  // it was drawn by the law of the old rate
 }
 
-// A stretch or burst without an end; its parts come and go.
+// The length of a stretch or burst without an end; its parts still end.
 constexpr uint64_t kLongest = 0x7ffffff0;
 
-// Whether bursts at this rate follow each other without a stretch in between. Such a burst has no
-// end, so it is counted by its length: as bursts of the usual one.
+// Says whether bursts at this rate follow each other without a stretch in between. Such a burst has
+// no end, so it is counted by its length, as a number of bursts of the usual length.
 bool is_endless(Rate rate) { return rate.state() == RateState::kEvery && !rate.decays(); }
 
-// Counts what has gone of the armed part of a stretch or burst, this arrival included. The rate
-// that it was armed at is still in force.
+// Counts the completed iterations of the armed part of a stretch or burst, including this arrival.
+// The rate at which it was armed is still in force.
 void close_part(MethodState& s) {
   uint64_t now = iterations_so_far(s);
   assert(now >= s.iterations);
@@ -64,8 +64,8 @@ bool loop_flush_due(MethodState& s, const Schedule& schedule) {
   return true;
 }
 
-// Brings the flush points that were planned within what the schedule says now. Nothing where it
-// says what it said: a point is the next after one that lies behind, and the law rises with it.
+// Moves planned flush points forward if the current schedule has earlier ones. Does nothing if the
+// schedule has not changed: a planned point is then the next one after a past point.
 void plan_flushes_anew(MethodState& s, const Schedule& schedule) {
   uint64_t first = setting(schedule.flush_first), loop_first = setting(schedule.loop_flush_first);
   s.next_flush = std::min(s.next_flush, std::max(first, next_call_flush(s.calls, schedule)));
@@ -74,15 +74,17 @@ void plan_flushes_anew(MethodState& s, const Schedule& schedule) {
       std::min(s.next_loop_flush, std::max(loop_first, next_loop_flush(s.iterations, schedule)));
 }
 
-// Returns the gap from here to the next burst: the one that was drawn when the last one began.
+// Returns the gap from here to the next burst: the one drawn when the last burst began, if there is
+// one.
 uint64_t next_loop_gap(MethodState& s, const GapLaw& law, uint64_t& random) {
   uint64_t drawn = s.behind.gap;
   s.behind = {};
   return drawn != 0 ? drawn : law.draw(random);
 }
 
-// An arrival at a loop header where a stretch or burst is over. `burst_due`: it was a stretch.
-// `changed`: another rate is wanted than is in force, so what follows a burst is not drawn yet.
+// Handles an arrival at a loop header where a stretch or burst is over. `burst_due`: it was a
+// stretch. `changed`: the wanted rate differs from the one in force, so the stretch after a burst
+// is not drawn.
 LoopEvent begin(MethodState& s, const Schedule& schedule, bool can_count, uint64_t& random,
                 bool burst_due, bool changed) {
   LoopEvent e;
@@ -106,13 +108,13 @@ LoopEvent begin(MethodState& s, const Schedule& schedule, bool can_count, uint64
     if (!endless && !changed && !e.widen) draw_behind(s, law, rate.burst(), random);
     return e;
   }
-  // A burst that has to be skipped takes its slot, and the next stretch follows at once.
+  // A burst that has to be skipped takes up its slot, and the next stretch follows at once.
   if (e.due) plain_slots = law.draw(random);
   arm_loop(s, plain_slots * rate.burst(), false);
   return e;
 }
 
-// An arrival at which the armed part is complete.
+// Handles an arrival at which the armed part is complete.
 LoopEvent part_over(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
                     uint64_t& random) {
   assert(s.loop_gap != 0);  // a part was armed
@@ -125,7 +127,7 @@ LoopEvent part_over(MethodState& s, const Schedule& schedule, Rate rate, bool ca
   if (s.loop_left == 0 || (burst && !can_count)) {
     fit |= burst && !promised;
     e = begin(s, schedule, can_count, random, !burst, changed);
-    fit |= e.due && !e.instrumented;  // a burst that cannot be had binds nobody
+    fit |= e.due && !e.instrumented;  // a burst that cannot run does not bind later decisions
   } else {
     e.flush = loop_flush_due(s, schedule);
     e.instrumented = burst;
@@ -136,8 +138,8 @@ LoopEvent part_over(MethodState& s, const Schedule& schedule, Rate rate, bool ca
   return e;
 }
 
-// The first arrival of all, or since a change of rate at a call; the check's own step is taken
-// back.
+// Handles the first arrival of all, or the first since a change of rate at a call. The check's own
+// step is taken back.
 LoopEvent first_arrival(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
                         uint64_t& random) {
   if (s.rate == 0) put_in_force(s, rate);
@@ -146,7 +148,7 @@ LoopEvent first_arrival(MethodState& s, const Schedule& schedule, Rate rate, boo
   return begin(s, schedule, can_count, random, false, rate.word != s.rate);
 }
 
-// Handles what is due of a plan at `call`; `law`: of sampled calls, null when there are none.
+// Handles the actions of a plan that are due at `call`. `law` draws the next sampled call.
 CallEvent take_due(CallPlan& plan, uint64_t call, const Schedule& s, const GapLaw& law,
                    bool sampled, uint64_t& random) {
   assert(call != 0);
@@ -164,7 +166,7 @@ CallEvent take_due(CallPlan& plan, uint64_t call, const Schedule& s, const GapLa
   return e;
 }
 
-// Arms the countdown for what the plan in `s` says.
+// Arms the countdown for the plan in `s`.
 void arm_plan(MethodState& s, bool sampled) {
   arm_calls(s, sampled ? std::min(s.next_sample, s.next_flush) : s.next_flush);
 }
@@ -197,11 +199,11 @@ uint64_t calls_so_far(const MethodState& s) noexcept {
 }
 
 uint64_t iterations_so_far(const MethodState& s) noexcept {
-  // Positive gaps count down to 0, negative ones up to 0; either way this is the distance gone.
+  // Positive gaps count down to 0, negative ones up to 0; in both cases this is the distance
+  // covered.
   int64_t gone = int64_t{s.loop_gap} - s.loop_countdown;
   if (s.loop_gap < 0) gone = -gone;
-  // An interpreter that writes its countdown, which it should not, may say that less than nothing
-  // has gone.
+  // If an interpreter writes its countdown, which it should not, the distance may be negative.
   return s.iterations + static_cast<uint64_t>(std::max<int64_t>(gone, 0));
 }
 
@@ -225,7 +227,7 @@ CallEvent call_event(MethodState& s, const Schedule& schedule, Rate rate,
   CallEvent e = take_due(plan, s.calls, schedule, law, sampled, random);
   s.next_sample = plan.next_sample;
   s.next_flush = plan.next_flush;
-  // Nothing happens at this call but that it was looked at: as good a moment as a flush point.
+  // If nothing else happens at this call, it is as good a moment as a flush point.
   fit |= e.flush || !e.sample;
   e.change = rate.word != s.rate && fit;
   e.flush |= e.change;
@@ -236,7 +238,7 @@ CallEvent call_event(MethodState& s, const Schedule& schedule, Rate rate,
 
 void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, uint64_t& random,
                  CallEvent& e) noexcept {
-  // Loops begin anew with the next arrival.
+  // Loops start again at the next arrival.
   close_part(s);
   put_in_force(s, rate);
   s.loop_left = 0;
@@ -253,15 +255,15 @@ void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, uint64_t& 
 
 LoopEvent loop_event_plain(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
                            uint64_t& random) noexcept {
-  // The check has taken one from the countdown: this very arrival.
+  // The check has already subtracted this arrival from the countdown.
   if (s.loop_gap == 0) return first_arrival(s, schedule, rate, can_count, random);
   if (s.loop_gap > 0) {
     return s.loop_countdown > 0 ? LoopEvent{} : part_over(s, schedule, rate, can_count, random);
   }
-  // A frame that runs plain while the method is in a burst: it joins, and this arrival moves the
-  // burst one on instead of back.
+  // A frame that runs plain while the method is in a burst joins the burst. This arrival moves the
+  // burst one forward instead of back.
   s.loop_countdown += 2;
-  if (!can_count) {  // the copy has gone, and the burst with it
+  if (!can_count) {  // the copy is gone, and so the burst ends
     close_part(s);
     return begin(s, schedule, can_count, random, false, rate.word != s.rate);
   }
@@ -273,8 +275,8 @@ LoopEvent loop_event_instrumented(MethodState& s, const Schedule& schedule, Rate
                                   bool can_count, uint64_t& random) noexcept {
   if (s.loop_gap == 0) return first_arrival(s, schedule, rate, can_count, random);
   if (s.loop_gap < 0) return part_over(s, schedule, rate, can_count, random);
-  // A sampled call meets its first loop in the middle of a plain stretch: it counts like any
-  // arrival, one down, after taking back the check's one up.
+  // A sampled call reaches its first loop in the middle of a plain stretch. It counts like any
+  // arrival, one down, after taking back the check's step up.
   s.loop_countdown -= 2;
   return s.loop_countdown > 0 ? LoopEvent{} : part_over(s, schedule, rate, can_count, random);
 }
@@ -283,15 +285,15 @@ void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, bool can_c
                  uint64_t& random, LoopEvent& e) noexcept {
   bool counted = e.due && e.instrumented && !is_endless(Rate{s.rate});
   assert(!counted || s.bursts != 0);
-  if (counted) store_seen(s.bursts, s.bursts - 1);  // begun at the old rate a moment ago
+  if (counted) store_seen(s.bursts, s.bursts - 1);  // it began at the old rate, just now
   put_in_force(s, rate);
-  close_part(s);  // of which nothing has gone
+  close_part(s);  // nothing of it has run
   LoopEvent anew = begin(s, schedule, can_count, random, false, false);
   e.due = anew.due;
   e.instrumented = anew.instrumented;
   e.widen = anew.widen;
-  // Calls are decided anew from the next one on.
-  if (s.call_gap == 0) return;  // there was none yet
+  // Sampled calls are drawn again from the next one on.
+  if (s.call_gap == 0) return;  // there was no call yet
   store_seen(s.calls, calls_so_far(s));
   plan_flushes_anew(s, schedule);
   s.next_sample = s.calls + schedule.ladder.law(rate.rung()).draw(random);

@@ -1,4 +1,4 @@
-// Schedule: when a call or a loop iteration is an event, and which.
+// Schedule: decides when a call or a loop iteration is an event, and of which kind.
 //
 // Calls. One countdown runs to the nearer of two call numbers: the next sampled call and the next
 // flush. It is due when it falls below zero, so a countdown armed with g - 1 fires at the g-th
@@ -6,38 +6,38 @@
 //
 //     calls so far = calls at the last event + call_gap - 1 - call_countdown
 //
-// holds at every moment without any other counter.
+// holds at every moment, without any other counter.
 //
 // Loops. The iterations of all loops of a method form one sequence of slots of `burst` iterations.
-// A slot is a burst, which runs instrumented, or part of a stretch, which runs plain; which slots
-// are bursts follows the same law of gaps as which calls are sampled. So the same share of
-// iterations as of calls is counted, 1/interval, and in random mode every slot is a burst or not
-// independent of all others. A call that is sampled at its entry counts up to its first loop header
-// and then joins the loop's own sequence. Hence block counts, scaled by the interval, are unbiased.
+// A slot is a burst, which runs instrumented, or part of a stretch, which runs plain. Slots become
+// bursts by the same law of gaps by which calls are sampled. So the same share of iterations as of
+// calls is counted, 1/interval, and in random mode each slot is a burst or not independently of all
+// others. A call that is sampled at its entry counts up to its first loop header and then joins the
+// loop's own sequence. Hence block counts, scaled by the interval, are unbiased.
 //
-// A flush point ends the armed part of a stretch or burst but not the stretch or burst itself:
-// `loop_left` says what follows, so flushes come to the iteration, whatever the gaps are.
+// A flush point ends the armed part of a stretch or burst, but not the stretch or burst itself:
+// `loop_left` has the rest. So flushes happen at the exact iteration, whatever the gaps are.
 //
-// What follows a burst is drawn when the burst begins (`behind`), so that its end is a few
-// instructions in the common case: see loop_arm.h. Who looks at an end finds all as if it had been
-// drawn there; nobody looks at what was drawn before.
+// The stretch after a burst is drawn when the burst begins (`behind`), so that in the common case
+// the end of the burst takes a few instructions: see loop_arm.h. The result is the same as if it
+// were drawn at the end, because nothing reads it earlier.
 //
-// Changes of rate. Events are told the rate that the method should have. Where it is not the one in
-// force and the moment is fit for a change, the event says `change` and asks for a flush; when that
-// has been delivered the slow path calls commit_rate(), which decides anew from here on. Not
-// calling it leaves everything at the old rate, to be tried again at the next fit moment. Fit is a
-// moment that was fixed without looking at what the old rate would do next:
-//   - calls: a flush point, or the call after a sampled one. (At the sampled call itself its counts
-//     are still to come, and they belong to the old window.)
-//   - loops: a flush point, the end of a burst behind which nothing was drawn, the end of a part of
-//     65,536 iterations. Not the end of a stretch: the burst that is due there belongs to the
-//     stretch before. Nothing is drawn behind a burst that finds another rate wanted when it
-//     begins, or that is the last of a decaying rate's rung.
-// A change restarts calls and loops alike. It is noticed when the calls have grown by a quarter, or
-// after 2^20 + 1 calls, or 65,536 iterations and two bursts, at the latest, by each thread for
-// itself; and soon where samples are dense.
-// What remains at the old rate is frames that were in the instrumented copy: up to the method's end
-// or its next loop header.
+// Changes of rate. Each event gets the rate that the method should have. If it differs from the one
+// in force, and the moment is fit for a change, the event says `change` and asks for a flush. When
+// the flush has been delivered, the slow path calls commit_rate(), which draws again from here on.
+// If it is not called, everything stays at the old rate, and the next fit moment tries again. A
+// moment is fit if it was fixed without regard to the next samples at the old rate:
+// - calls: a flush point, or the call after a sampled one. (At the sampled call itself its counts
+//   are still to come, and they belong to the old window.)
+// - loops: a flush point, the end of a burst without a drawn stretch after it, the end of a
+//   part of 65,536 iterations. Not the end of a stretch: the burst that is due there belongs to the
+//   stretch before. No stretch is drawn after a burst if another rate is wanted when the burst
+//   begins, or if it is the last burst of a decaying rate's rung.
+//
+// A change restarts calls and loops alike. Each thread notices it by itself, at the latest when the
+// calls have grown by a quarter, or after 2^20 + 1 calls, or after 65,536 iterations and two
+// bursts; earlier where samples are dense. Only frames that were in the instrumented copy remain at
+// the old rate, up to the method's end or its next loop header.
 //
 //   Thread: the one whose MethodState it is.
 #pragma once
@@ -51,12 +51,13 @@
 namespace uptier::sampler {
 
 // A thread looks at a method's rate again, whatever its countdown is for, when its calls have grown
-// by one part in so many, after so many at the least and at the most.
+// by this fraction (1 in kRecheckPart), but after at least kRecheckFirst and at most kRecheckCalls
+// calls.
 inline constexpr uint64_t kRecheckPart = 4;
 inline constexpr uint64_t kRecheckFirst = 1024;
 inline constexpr uint64_t kRecheckCalls = uint64_t{1} << 20;
 
-// Returns the calls from the event at call `calls` to the next, at the most. always_inline, as quick
+// Returns the largest gap from the event at call `calls` to the next. always_inline, because quick
 // paths arm countdowns too, see loop_arm.h.
 [[gnu::always_inline]] inline uint64_t longest_call_gap(uint64_t calls) noexcept {
   uint64_t part = calls / kRecheckPart;
@@ -64,7 +65,7 @@ inline constexpr uint64_t kRecheckCalls = uint64_t{1} << 20;
   return part < kRecheckCalls ? part : kRecheckCalls;
 }
 
-// A setting that one thread changes while others read it, each for itself.
+// Reads a setting that one thread changes while others read it; each setting is used by itself.
 template <typename T>
 T setting(const T& field) noexcept {
   T value;
@@ -78,54 +79,55 @@ void change_setting(T& field, T value) noexcept {
 
 struct Schedule {
   Ladder ladder;
-  Rate rate;               // of methods that have no rate of their own
-  GapLaw calls;            // of that rate
-  uint32_t interval = 16;  // likewise
-  uint32_t burst = 32;     // likewise
-  // Settings. What was planned by those before stands until it is met, or until the method's rate
-  // is changed, even to the same one (MethodRate::renew): then a flush comes no later than it would
-  // if the last one had been here.
+  Rate rate;               // for methods without a rate of their own
+  GapLaw calls;            // the gap law of `rate`
+  uint32_t interval = 16;  // the interval of `rate`
+  uint32_t burst = 32;     // the burst of `rate`
+  // Settings. Flush points planned with earlier settings stand until they are reached, or until the
+  // method's rate is changed, even to the same one (MethodRate::renew). After that, a flush comes
+  // no later than it would if the last flush had been at that moment.
   uint64_t flush_first = 32;         // calls
   double flush_growth = 2.0;         // >= 1
   uint64_t loop_flush_first = 4096;  // iterations
-  bool sample_calls = true;          // false: all is counted and flushed, never sampled
+  bool sample_calls = true;          // false: everything is counted and flushed, never sampled
 
   static Schedule make(GapKind kind, uint32_t interval, uint32_t burst);
 };
 
 // Returns the flush point after `at`, given the first one: at * growth, rounded down, but later
-// than `at`; with growth 1, at + first.
+// than `at`; if growth is 1, at + first.
 uint64_t next_flush_point(uint64_t at, uint64_t first, double growth) noexcept;
 
-// What is due at a call. `call` is its number, from 1.
+// The actions due at a call. `call` is its number, from 1.
 struct CallEvent {
   uint64_t call = 0;
   bool sample = false;
   bool flush = false;
-  bool change = false;  // once the flush has been delivered, commit_rate()
+  bool change = false;  // call commit_rate() once the flush has been delivered
 };
 
-// Handles a countdown that fell below zero and arms it again. Without sample_calls the next event
-// is the next flush. `rate`: what the method's MethodRate says; without, the schedule's.
+// Handles a countdown that fell below zero and arms it again. Without sample_calls, the next event
+// is the next flush. `rate` comes from the method's MethodRate, or else from the schedule.
 CallEvent call_event(MethodState& s, const Schedule& schedule, Rate rate,
                      uint64_t& random) noexcept;
 inline CallEvent call_event(MethodState& s, const Schedule& schedule, uint64_t& random) noexcept {
   return call_event(s, schedule, schedule.rate, random);
 }
 
-// Puts `rate` in force after an event that said `change` and a flush that was delivered, before
-// anything else is done with `e`, whose `sample` is decided anew.
+// Puts `rate` in force. Call it after an event with `change` whose flush was delivered, before
+// anything else is done with `e`: its `sample` is decided again.
 void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, uint64_t& random,
                  CallEvent& e) noexcept;
 
-// Stores what the worker may be reading; one writer, so an addition is a load and a store.
+// Stores a field that the worker may read concurrently. One writer, so an addition is a load and a
+// store.
 [[gnu::always_inline]] inline void store_seen(uint64_t& field, uint64_t value) noexcept {
   __atomic_store_n(&field, value, __ATOMIC_RELAXED);
 }
 
-// How far a thread is with a method, as another thread sees it: calls at the last call event,
-// iterations at the last loop event. Each number is right by itself; none ever decreases, but for a
-// burst that a change of rate takes back.
+// The progress of a thread in a method, as another thread sees it: calls at the last call event,
+// iterations at the last loop event. Each number is right by itself, and none decreases, except
+// when a change of rate takes back a burst.
 struct Progress {
   uint64_t calls = 0;
   uint64_t iterations = 0;
@@ -138,30 +140,30 @@ inline Progress progress_of(const MethodState& s) noexcept {
   return {load(s.calls), load(s.iterations), load(s.sampled_calls), load(s.bursts)};
 }
 
-// Counts a sampled call that goes to the instrumented copy. Returns whether a decaying rate has had
-// its samples at this rung: the caller asks MethodRate::widen.
+// Counts a sampled call that goes to the instrumented copy. Returns whether a decaying rate has
+// taken its samples at this rung; if so, the caller calls MethodRate::widen.
 [[gnu::always_inline]] inline bool count_sample(MethodState& s) noexcept {
   store_seen(s.sampled_calls, s.sampled_calls + 1);
   return s.samples_left != 0 && --s.samples_left == 0;
 }
 
-// Says whether a thread has taken all the samples it may.
+// Says whether a thread has used up its allowance.
 [[gnu::always_inline]] inline bool limit_reached(const ThreadContext& c) noexcept {
   uint64_t limit = c.sample_limit.load(std::memory_order_relaxed);
   return limit != 0 && c.samples_taken.load(std::memory_order_relaxed) >= limit;
 }
 
-// Counts a sampled call or burst of a thread. Returns whether it is one too many: it is taken all
-// the same, or estimates would be biased, and the caller asks MethodRate::brake.
+// Counts a sampled call or burst of a thread. Returns whether it exceeds the allowance. It is taken
+// all the same, since estimates would be biased otherwise, and the caller calls MethodRate::brake.
 [[gnu::always_inline]] inline bool spend_sample(ThreadContext& c) noexcept {
   bool over = limit_reached(c);
-  // One writer.
+  // One writer, so no read-modify-write is needed.
   c.samples_taken.store(c.samples_taken.load(std::memory_order_relaxed) + 1,
                         std::memory_order_relaxed);
   return over;
 }
 
-// The numbers of the calls at which something is due; call_event's rule without its countdown, for
+// The numbers of the calls with something due: the rule of call_event without its countdown, for
 // countdowns that threads share.
 struct CallPlan {
   uint64_t next_sample = 0;
@@ -170,7 +172,7 @@ struct CallPlan {
   uint64_t next(const Schedule& s) const noexcept {
     return s.sample_calls && next_sample < next_flush ? next_sample : next_flush;
   }
-  // Says what is due at `call` and moves both points past it.
+  // Returns the actions due at `call`, and moves both points past it.
   CallEvent take(uint64_t call, const Schedule& s, uint64_t& random) noexcept;
 };
 
@@ -179,24 +181,26 @@ uint64_t calls_so_far(const MethodState& s) noexcept;
 // Returns the number of loop iterations so far.
 uint64_t iterations_so_far(const MethodState& s) noexcept;
 
-// What is due at a loop header.
+// The actions due at a loop header.
 struct LoopEvent {
   bool due = false;           // a burst begins or would begin here
   bool instrumented = false;  // go on in the instrumented copy
   bool flush = false;
-  bool change = false;  // once the flush has been delivered, commit_rate()
-  bool widen = false;   // a decaying rate has had its samples at this rung: MethodRate::widen
+  bool change = false;  // call commit_rate() once the flush has been delivered
+  bool widen = false;   // a decaying rate has taken its samples at this rung: call
+                        // MethodRate::widen
 };
 
-// A plain copy's check found the countdown, after its decrement, at or below zero. `can_count`:
-// there is an instrumented copy to go to and a slab to count in; without, a burst that is due is
-// skipped, and one that is under way ends.
+// Call it when a plain copy's check found the countdown, after its decrement, at or below zero.
+// `can_count`: there is an instrumented copy to go to and a slab to count in. Without them, a burst
+// that is due is skipped, and a burst that has begun ends.
 LoopEvent loop_event_plain(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
                            uint64_t& random) noexcept;
-// An instrumented copy's check found the countdown, after its increment, at or above zero.
+// Call it when an instrumented copy's check found the countdown, after its increment, at or above
+// zero.
 LoopEvent loop_event_instrumented(MethodState& s, const Schedule& schedule, Rate rate,
                                   bool can_count, uint64_t& random) noexcept;
-// The same as commit_rate() above; `due`, `instrumented` and `widen` are decided anew.
+// The same as commit_rate() above; `due`, `instrumented` and `widen` are decided again.
 void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
                  uint64_t& random, LoopEvent& e) noexcept;
 

@@ -1,6 +1,6 @@
-// Site counts: what the words of a site mean, for whoever publishes them.
+// Site counts: decodes the words of a site, for publishing.
 //
-// Pure; reads a copy of a slab, taken by its owner. Source of the layouts: site_tables.h,
+// Pure; reads a copy of a slab, taken by its owner. The layouts are defined in site_tables.h,
 // loop_words.h and the structs below.
 #pragma once
 
@@ -20,8 +20,8 @@ struct WideSum {
   friend bool operator==(const WideSum&, const WideSum&) = default;
 };
 
-// Without events, `least` and `greatest` are the ends of the range the wrong way round, which is
-// neutral when counts are merged.
+// Without events, `least` and `greatest` are swapped ends of the range, which is neutral when
+// counts are merged.
 struct ValueCounts {
   uint64_t count = 0;
   WideSum sum;
@@ -33,7 +33,7 @@ struct ValueCounts {
   friend bool operator==(const ValueCounts&, const ValueCounts&) = default;
 };
 
-// Returns what a table holds; for a target table the sum and the extremes are meaningless.
+// Returns the contents of a table; for a target table, the sum and the extremes are meaningless.
 ValueCounts read_table(std::span<const uint64_t> words, const TableShape& shape);
 
 // The words of a range site, which code updates by itself:

@@ -8,7 +8,7 @@ namespace {
 
 __extension__ using Int128 = __int128;
 
-// What copy_table() may be reading; one writer.
+// Stores a word that copy_table() may be reading; one writer.
 void put(uint64_t& word, uint64_t value) noexcept {
   __atomic_store_n(&word, value, __ATOMIC_RELAXED);
 }
@@ -41,7 +41,7 @@ class Table {
       look_back(key, slow);
       slow = 0;
     }
-    // Release pairs with copy_table(): what it copies from here on is whole.
+    // Release pairs with copy_table(): copies that start after this are consistent.
     __atomic_store_n(&w_[kTableSlow], slow, __ATOMIC_RELEASE);
   }
 
@@ -65,7 +65,7 @@ class Table {
   uint64_t begin() noexcept {
     uint64_t slow = w_[kTableSlow];
     __atomic_store_n(&w_[kTableSlow], slow | kTableBusy, __ATOMIC_RELAXED);
-    // Pairs with copy_table(): who sees an entry that moves sees this before.
+    // Pairs with copy_table(): a reader that sees an entry move also sees kTableBusy.
     __atomic_thread_fence(__ATOMIC_RELEASE);
     return slow;
   }
@@ -95,7 +95,7 @@ class Table {
   static constexpr uint32_t kMostLate = 0xfffff;
   static constexpr uint32_t kOne = 64;
   static constexpr uint32_t kUnknown = 4 * kOne;
-  static constexpr uint32_t kForgotten = 32;  // of both, at each look back
+  static constexpr uint32_t kForgotten = 32;  // 1 in so many of both, at each look back
 
   Seen seen_of(uint32_t i) const noexcept {
     uint64_t w = seen_[i / 2] >> 32 * (i % 2);
@@ -131,7 +131,7 @@ class Table {
     uint64_t y = uint64_t{of_b.late} * (of_a.looks + kUnknown);
     return x != y ? x < y : e_[a].count < e_[b].count;
   }
-  // Returns the entry that is seen least, of the first `n`.
+  // Returns the least frequent of the first `n` entries.
   uint32_t least_of(uint32_t n) const noexcept {
     assert(n != 0 && n <= s_.top);
     uint32_t least = 0;
@@ -141,7 +141,7 @@ class Table {
     return least;
   }
 
-  // Leaves an entry with a part of its count, or free.
+  // Lowers the count of an entry to `stays`; 0 frees the entry.
   void lower(uint32_t i, uint64_t stays) noexcept {
     assert(i < s_.top && stays <= e_[i].count);  // the rest goes to `other`
     to_other(e_[i].key, e_[i].count - stays);
@@ -167,7 +167,7 @@ class Table {
     assert(total >= w_[kTableMark]);  // no event is lost
     uint64_t seen = total - w_[kTableMark];
     uint64_t slow = static_cast<uint32_t>(window), missed = window >> 32;
-    see(0, seen - slow);  // what code has counted
+    see(0, seen - slow);  // the hits that code has counted
     look();
     if (2 * missed > seen) {
       evict();
@@ -191,7 +191,7 @@ class Table {
     if (s_.recent) halve(s_.top - gone);
   }
 
-  // Leaves the first `n` entries with half of their counts.
+  // Halves the counts of the first `n` entries.
   void halve(uint32_t n) noexcept {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n && e_[i].count != 0; ++i) {
@@ -200,8 +200,7 @@ class Table {
     }
   }
 
-  // Frees the entry that is seen least if there is no free one and there were eight times as many
-  // misses.
+  // Frees the least frequent entry, if no entry is free and there were eight times as many misses.
   void drop_least(uint64_t missed) noexcept {
     if (e_[s_.top - 1].count == 0) return;
     uint32_t least = least_of(s_.top);
@@ -232,7 +231,7 @@ bool copy_table(const uint64_t* words, const TableShape& shape, uint64_t* out) n
     for (uint32_t i = 0; i < shape.words(); ++i) {
       out[i] = __atomic_load_n(&words[i], __ATOMIC_RELAXED);
     }
-    // Acquire: word 1 is looked at again behind the others; pairs with begin().
+    // Acquire: word 1 is read again after the others; pairs with begin().
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     bool still = __atomic_load_n(&words[kTableSlow], __ATOMIC_RELAXED) == slow &&
                  __atomic_load_n(&words[kTableMark], __ATOMIC_RELAXED) == out[kTableMark];

@@ -1,13 +1,13 @@
-// SlabArena: the counters of one thread, taken from one reservation.
+// SlabArena: the counters of one thread, allocated from one reservation.
 //
-// A slab is given back when its method is gone for good, and serves another of its size: sizes are
-// whole cache lines, beyond kExact lines four steps to a power of two, so that what comes is what
-// went. What has been given back lies in one list a size:
+// A slab is given back when its method is removed for good, and is then reused for another one of
+// the same size class: whole cache lines, and beyond kExact lines four classes per power of two, so
+// that later slabs fit. Free slabs are in one list per size class:
 //
-//   give   pushes; one caller at a time, any thread
-//   take   pops, the owner only; so a head that it reads is not another one's when it changes it
+//   give   pushes; any thread, but one at a time
+//   take   pops; the owner only, so the head it has read cannot be popped and pushed again meanwhile
 //
-//   Thread: take() its owner's. It neither allocates nor locks, so slow paths may call it.
+//   Thread: take(): the owner. It neither allocates nor locks, so slow paths may call it.
 #pragma once
 
 #include <array>
@@ -33,7 +33,8 @@ class SlabArena {
     return a;
   }
 
-  // Returns `words` zeroed 8-byte counters on cache lines of their own, or null when spent.
+  // Returns `words` zeroed 8-byte counters on cache lines of their own, or null if there is no
+  // space.
   uint64_t* take(uint32_t words) noexcept {
     assert(words != 0);
     uint64_t lines = lines_of(words);
@@ -46,24 +47,24 @@ class SlabArena {
     return reinterpret_cast<uint64_t*>(p);
   }
 
-  // Takes back a slab of so many words that take() has returned and nobody knows any more.
+  // Takes back a slab of `words` words that take() has returned and that is no longer used.
   void give(uint64_t* slab, uint32_t words) noexcept {
     uint64_t lines = lines_of(words);
     auto at =
         static_cast<size_t>(reinterpret_cast<char*>(slab) - static_cast<char*>(memory_.data()));
     assert(at % kLine == 0 && at < memory_.size());  // take() has returned it
-    // The last of the reservation may be smaller than its size class: it is of no use to others.
+    // The last slab of the reservation may be smaller than its size class, so it cannot be reused.
     if (bytes_at(at, lines) < class_lines(lines) * kLine) return;
     std::memset(slab, 0, class_lines(lines) * kLine);
     std::atomic<uint64_t*>& head = (*free_)[class_of(lines)];
     uint64_t* next = head.load(std::memory_order_relaxed);
     do slab[0] = reinterpret_cast<uintptr_t>(next);
-    // Release pairs with pop(): it sees zeros and the link.
+    // Release pairs with pop(): it sees the zeros and the link.
     while (!head.compare_exchange_weak(next, slab, std::memory_order_release,
                                        std::memory_order_relaxed));
   }
 
-  // Returns the bytes that were ever taken from the reservation.
+  // Returns how many bytes of the reservation were ever used.
   size_t used() const { return used_; }
 
  private:
@@ -84,8 +85,8 @@ class SlabArena {
     uint64_t low = std::bit_floor(rounded);
     return static_cast<size_t>(4 * (std::bit_width(low) - 1) + (rounded - low) / (low / 4));
   }
-  // What a slab takes that begins at an offset: its size class, or where that does not fit any
-  // more, what it needs.
+  // Returns the bytes of a slab that begins at `offset`: its size class, or, if that does not fit
+  // any more, just the lines it needs.
   size_t bytes_at(size_t offset, uint64_t lines) const {
     assert(offset <= memory_.size());
     size_t rounded = class_lines(lines) * kLine;

@@ -21,15 +21,17 @@ bool SnapshotRing::push(Note note, std::span<const uint64_t> words) noexcept {
   assert(std::has_single_bit(size));
   uint64_t head = head_.load(std::memory_order_relaxed);
   uint64_t room_to_end = size - (head & mask_);
-  // A filler needs only its `bytes` and `kind`: records are multiples of 8, so 8 bytes are there.
+  // A filler needs only its `bytes` and `kind`: records are multiples of 8, so there are 8 bytes.
   uint64_t filler = room_to_end < need ? room_to_end : 0;
   // Acquire pairs with pop(): the consumer has read the bytes that are about to be reused.
   uint64_t tail = tail_.load(std::memory_order_acquire);
-  assert(tail <= head && head - tail <= size);                // never more than a ring is unread
-  assert(head % 8 == 0 && filler % 8 == 0 && need % 8 == 0);  // so a filler finds room for its size
+  assert(tail <= head && head - tail <= size);                // at most a ring is unread
+  assert(head % 8 == 0 && filler % 8 == 0 && need % 8 == 0);  // so there is room for a filler's
+                                                              // size
   bool fits = head + filler + need - tail <= size;
-  // Half a ring or more may never fit behind its own filler, not even when all is read; the filler
-  // goes ahead alone then, so that the record finds a whole ring once the consumer is there.
+  // A record of half a ring or more may never fit after its own filler, even in an empty ring. Then
+  // the filler is written alone, and the record fits at the start of the ring once the consumer has
+  // read all.
   bool makes_room = 2 * need > size && need <= size && head + filler - tail <= size;
   if (!fits && !makes_room) return false;
   if (filler != 0) {

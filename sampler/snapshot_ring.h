@@ -1,8 +1,9 @@
 // SnapshotRing: flushed counters on their way from the thread that owns them to the worker.
 //
-// Single producer, single consumer, a byte ring of whole records. A record is never split: where
-// the end of the ring is too near, a filler takes the rest. A full ring refuses, and the producer
-// keeps its counts: snapshots are cumulative, so the next one carries them.
+// A byte ring of whole records, with a single producer and a single consumer. A record is never
+// split: if it does not fit before the end of the ring, a filler takes the rest. A full ring
+// refuses a record, and the producer keeps its counts: snapshots are cumulative, so the next one
+// carries them.
 //
 //   Thread: push by the owner (no lock, no allocation), front/pop by one consumer at a time.
 #pragma once
@@ -17,7 +18,7 @@
 
 namespace uptier::sampler {
 
-// Why a snapshot was taken, or what else a slow path asks for.
+// The reason of a snapshot, or another request of a slow path.
 enum class NoteKind : uint8_t {
   kFiller,           // internal: skip to the start of the ring
   kFlushCalls,       // a flush point in calls
@@ -28,8 +29,8 @@ enum class NoteKind : uint8_t {
   kWantOsr,          // a loop still runs in baseline code though the method has been optimized
   kWantNewer,        // a frame of older optimized code is in loop `loop`
   kFrame,      // a frame of optimized code in loop `loop` can be observed, or was for `calls` ns
-  kOptimized,  // what the instrumented copy of optimized code has counted
-  kTrial,      // two versions of the method have been timed as often as was wanted
+  kOptimized,  // counts of the instrumented copy of optimized code
+  kTrial,      // two versions of the method have been timed as often as wanted
   kGuard,      // the guard in front of a version of the method has counted enough
   kTrap,       // a trap unwound `calls` frames of an instrumented copy in block `loop`
 };
@@ -37,17 +38,17 @@ enum class NoteKind : uint8_t {
 struct Note {
   uint32_t bytes = 0;  // of the whole record, a multiple of 8
   NoteKind kind = NoteKind::kFiller;
-  uint8_t ages = 0;  // the owner ages its tables behind it (site_tables.h), so its reader does, too
+  uint8_t ages = 0;  // the owner ages its tables after it (site_tables.h), so the reader does, too
   uint8_t reserved[2] = {};
   uint32_t method = 0;
-  uint32_t loop = 0;   // where it was taken: LoopId index, UINT32_MAX at an entry
-  uint32_t words = 0;  // counters that follow
+  uint32_t loop = 0;   // where it was taken: LoopId index, or UINT32_MAX at an entry
+  uint32_t words = 0;  // number of counters that follow
   uint32_t copy = 0;   // kOptimized: the number of the copy whose words these are
   uint64_t calls = 0;
   uint64_t sampled_calls = 0;
   uint64_t iterations = 0;
   uint64_t bursts = 0;
-  uint64_t rate = 0;  // Rate in force in the window that this ends; see rate.h
+  uint64_t rate = 0;  // the Rate in force in the window that this note ends; see rate.h
 };
 static_assert(sizeof(Note) == 64);
 
@@ -56,8 +57,8 @@ class SnapshotRing {
   // `bytes` is rounded up to a power of two.
   static Result<std::unique_ptr<SnapshotRing>> create(size_t bytes);
 
-  // Appends a record; `note.words` and `note.bytes` are filled in. Returns false when it is full; a
-  // record that is not larger than the ring fits again once the consumer has read what is in it.
+  // Appends a record; fills in `note.words` and `note.bytes`. Returns false if the ring is full. A
+  // record that is not larger than the ring fits once the consumer has emptied the ring.
   bool push(Note note, std::span<const uint64_t> words) noexcept;
 
   // Returns the oldest record, or null. Its counters follow it in memory; valid until pop().
@@ -76,8 +77,9 @@ class SnapshotRing {
 
   Reservation memory_;
   uint64_t mask_;
-  // Positions only grow. head_ is released by the producer after the bytes of a record and acquired
-  // by the consumer before it reads them; tail_ the other way round before the bytes are reused.
+  // Positions only grow. The producer releases head_ after it has written the bytes of a record,
+  // and the consumer acquires it before it reads them; the reverse holds for tail_ and the reuse of
+  // the bytes.
   alignas(64) std::atomic<uint64_t> head_{0};
   alignas(64) std::atomic<uint64_t> tail_{0};
 };

@@ -19,19 +19,20 @@ namespace uptier::sampler {
 namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
-// Periods are drawn from the mean less a part, to the mean and a part: of 1,024 parts.
+// Periods are drawn from the mean +- kJitter / 1,024 of it.
 constexpr uint64_t kJitter = 92;
-// Periods of the event that are the same: the kernel stops and starts it for another one.
+// Periods of the event in a row that are equal: the kernel stops and restarts the event for a new
+// one.
 constexpr uint32_t kAlike = 8;
 
-// Its address is what our timers send.
+// Its address identifies our timers.
 constinit const char g_cookie = 0;
 
 timespec to_timespec(uint64_t ns) noexcept {
   return {static_cast<time_t>(ns / kSecond), static_cast<long>(ns % kSecond)};
 }
 
-// System calls, not the C library's functions: they are called in a signal handler.
+// Uses system calls, not the C library's functions, because it runs in a signal handler.
 void set_kernel_timer(int timer, int flags, uint64_t first_ns, uint64_t pause_ns) noexcept {
   itimerspec when{};
   when.it_value = to_timespec(first_ns);
@@ -43,7 +44,8 @@ bool is_event_code(int code) noexcept { return code >= POLL_IN && code <= POLL_H
 
 }  // namespace
 
-// The signals of the event come while the thread runs, so none is on its way when stop() has returned on it.
+// Signals of the event arrive while the thread runs, so none is pending when stop() has returned on
+// it.
 StackClock::~StackClock() {
   if (!of_this_process()) {
     if (fd_ >= 0) ::close(fd_);
@@ -63,7 +65,7 @@ bool StackClock::make_event(int thread, int signal) noexcept {
   a.config = PERF_COUNT_SW_TASK_CLOCK;
   a.sample_period = kSecond;  // arm() changes it
   a.disabled = 1;
-  a.exclude_kernel = 1;  // what an ordinary user may ask for
+  a.exclude_kernel = 1;  // an ordinary user may not sample the kernel
   a.exclude_hv = 1;
   a.wakeup_events = 1;
   auto fd =
@@ -103,7 +105,7 @@ Status StackClock::make(SampleEngine engine, int thread, clockid_t cpu_clock, in
   return make_timer(thread, signal);
 }
 
-// Of the event its own count, which begins at 0, so that the two clocks are never compared.
+// For the event it is the event's own count, which begins at 0; the two clocks are never compared.
 uint64_t StackClock::now_ns() const noexcept {
   uint64_t now = 0;
   if (fd_ >= 0) {
@@ -123,7 +125,7 @@ uint64_t StackClock::draw(uint64_t period) noexcept {
       1, period - period * kJitter / 1024 + (period * 2 * kJitter / 1024 * part >> 32));
 }
 
-// The timer is set to times of the thread's clock, so that nothing is lost between two signals.
+// The timer is set to absolute times of the thread's clock, so no time is lost between two signals.
 void StackClock::arm(uint64_t period_ns) noexcept {
   uint64_t drawn = draw(period_ns);
   drawn_.store(drawn, std::memory_order_relaxed);
@@ -143,7 +145,7 @@ void StackClock::disarm() noexcept {
   }
 }
 
-// The signal that comes first finds the new period.
+// Stores the new period before the first signal can come.
 void StackClock::start(uint64_t period_ns) noexcept {
   assert(made() && period_ns != 0);
   if (!of_this_process()) return;
@@ -175,7 +177,7 @@ bool StackClock::may_be_late(const siginfo_t& info) noexcept {
   return is_event_code(info.si_code);
 }
 
-// stop() may come in the middle, on another thread: whoever is later disarms.
+// stop() may run meanwhile on another thread; the later of the two disarms the clock.
 uint64_t StackClock::take(const siginfo_t& info) noexcept {
   uint64_t period = period_.load(std::memory_order_acquire);
   if (period == 0) return 0;

@@ -1,14 +1,14 @@
-// StackRecord: where a thread was when its sampling signal came.
+// StackRecord: the call stack of a thread at its sampling signal.
 //
-// A frame is one word: the address in the low 48 bits, the low 16 bits of the code's serial number above.
-// The serial is a check: whoever reads the record finds the code by the address, and a code with another
-// serial is not the one that ran.
+// A frame is one word: the address in the low 48 bits, and above it the low 16 bits of the code's
+// serial number. The serial is a check: a reader finds the code by the address, and if the code has
+// another serial, it is not the code that ran.
 //
-//   leaf      the kind of place where the thread was; frames[0] is in it where the kind is kBody or kStub
-//   frames    innermost first: addresses inside bodies (of callers, inside of the call)
+//   leaf      the kind of code that was running; frames[0] is in it if the kind is kBody or kStub
+//   frames    innermost first: addresses inside bodies (for callers: inside the call)
 //   gap       why frames are missing; kNone: none are
 //
-// The unit of `weight_ns` is processor time that the sample stands for.
+// `weight_ns` is the processor time that the sample stands for.
 #pragma once
 
 #include <array>
@@ -16,14 +16,14 @@
 
 namespace uptier::sampler {
 
-// What the thread was running.
+// The kind of code that the thread was running.
 enum class SampleLeaf : uint8_t {
   kBody,     // a compiled body
   kStub,     // the stub of a method that is being called
-  kRuntime,  // a routine of ours, or what it calls: slow paths, exits, probes
-  kHost,     // a host function that guest code has called
+  kRuntime,  // a runtime routine, or code it calls: slow paths, exits, probes
+  kHost,     // a host function called by guest code
   kBlocked,  // the library, below begin_blocked: it describes or compiles a method, or waits
-  kOutside,  // code of the host that no guest code has called
+  kOutside,  // host code not called by guest code
 };
 inline constexpr uint32_t kSampleLeaves = 6;
 // Returns "body", "stub", "runtime", "host", "blocked" or "outside".
@@ -37,8 +37,8 @@ enum class SampleGap : uint8_t {
   kNoFrame,       // no guest frame was found below host code, although an invoke was under way
   kBrokenChain,   // the frames did not lead to the invoke
   kTooDeep,       // there were more frames than a record holds: the outermost are missing
-  kUncertain,     // below host code a frame was found that host code had entered without an invoke:
-                  // it may be one that has returned
+  kUncertain,     // host code had entered a frame below it without an invoke; that frame may have
+                  // returned already
 };
 inline constexpr uint32_t kSampleGaps = 7;
 // Returns "none", "other_runtime", "foreign_stack", "no_frame", "broken_chain", "too_deep" or
@@ -50,12 +50,12 @@ struct StackRecord {
 
   SampleLeaf leaf = SampleLeaf::kOutside;
   SampleGap gap = SampleGap::kNone;
-  uint16_t count = 0;                        // of frames
-  uint64_t weight_ns = 0;                    // processor time that it stands for
+  uint16_t count = 0;                        // number of frames
+  uint64_t weight_ns = 0;                    // processor time that the sample stands for
   uint64_t cycles = 0;                       // time stamp counter
-  std::array<uint64_t, kMostFrames> frames;  // NOLINT: the first `count` only
+  std::array<uint64_t, kMostFrames> frames;  // NOLINT: only the first `count` are set
 
-  // Adds a frame. Returns false when there is no room for it.
+  // Adds a frame. Returns false if there is no room for it.
   bool push(uint64_t pc, uint64_t serial) noexcept {
     if (count == kMostFrames) return false;
     frames[count++] = (pc & kPcMask) | serial << kPcBits;

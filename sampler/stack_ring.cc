@@ -15,7 +15,7 @@ Result<std::unique_ptr<StackRing>> StackRing::create(uint64_t bytes) {
   return std::unique_ptr<StackRing>(new StackRing(std::move(*memory), rounded / 8));
 }
 
-// Only the owner adds to what it reads here; others read whole words.
+// Only the owner writes these counters; others read whole words.
 bool StackRing::push(const StackRecord& r) noexcept {
   uint64_t head = head_.load(std::memory_order_relaxed);
   uint64_t used = head - tail_.load(std::memory_order_acquire);  // pairs with pop()

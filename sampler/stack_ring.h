@@ -1,10 +1,10 @@
-// StackRing: the stack samples of one thread that nobody has read yet.
+// StackRing: the unread stack samples of one thread.
 //
-// A record takes three words and one for each frame. A full ring drops the new record and counts it, with
-// its weight: pushed = read + what is still there, and asked = pushed + dropped.
+// A record takes three words, plus one for each frame. A full ring drops the new record and counts
+// it and its weight: pushed = read + unread, and asked = pushed + dropped.
 //
-//   Thread: push by the owner, in its signal handler (no lock, no allocation, no libc); read by one thread
-//   at a time, any.
+//   Thread: push: the owner, in its signal handler (no lock, no allocation, no libc). read: any, one thread at a
+//   time.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ class StackRing {
 
   // Returns whether there was room.
   bool push(const StackRecord& r) noexcept;
-  // Takes the oldest record. Returns false when there is none.
+  // Takes the oldest record. Returns false if there is none.
   bool pop(StackRecord& r) noexcept;
 
   uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
@@ -38,8 +38,8 @@ class StackRing {
 
   Reservation memory_;
   uint64_t mask_;
-  // Positions in words; they only grow. head_ is released by push after the record's words and acquired
-  // by pop before it copies them; tail_ the other way round.
+  // Positions are in words; they only grow. push releases head_ after the words of a record, and
+  // pop acquires it before it copies them; the reverse holds for tail_.
   alignas(64) std::atomic<uint64_t> head_{0};
   std::atomic<uint64_t> dropped_{0};
   std::atomic<uint64_t> dropped_ns_{0};

@@ -17,7 +17,7 @@ void StackSampler::set_up(StackWalk walk, void* owner, clockid_t cpu_clock) noex
   thread_ = static_cast<int>(::gettid());
 }
 
-// The ring comes first: a signal comes only after the clock was started.
+// The ring is made first: signals come only after the clock has been started.
 Status StackSampler::prepare(SampleEngine engine, int signal, uint64_t ring_bytes) {
   assert(walk_ != nullptr);
   if (ring_ == nullptr) {
@@ -44,7 +44,7 @@ void StackSampler::take(const siginfo_t& info, void* machine, bool elsewhere) no
   if (elsewhere) {
     record_.gap = SampleGap::kOtherRuntime;
   } else {
-    walking_.store(true, std::memory_order_seq_cst);  // before the walk looks at any code
+    walking_.store(true, std::memory_order_seq_cst);  // before the walk reads any code
     walk_(owner_, machine, record_);
     walking_.store(false, std::memory_order_release);
   }

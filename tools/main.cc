@@ -62,12 +62,25 @@ struct RuntimeWords {
     given.insert(given.begin(), {{"loops", "on"}, {"interval", "1"}, {"policy", "never"}});
   }
 
+  bool sets(const char* name) const {
+    return std::ranges::any_of(given, [&](const auto& g) { return g.first == name; });
+  }
+  // A profile file says where time went, unless the user chooses otherwise. Timers cost less than events,
+  // and no kernel refuses them.
+  void sample_for_profile(Options& o) const {
+    const bool chosen = sets("sample_hz") || secure_getenv("UPTIER_SAMPLE_HZ") != nullptr;
+    if (chosen || !sets("profile")) return;
+    o.sample_hz = 100;
+    o.sample_engine = SampleEngine::kCpuTimer;
+  }
+
   // `guest`: for programs of others, whose constants are blinded unless somebody says otherwise.
   Result<Options> options(bool guest = false) const {
     for (const std::string& line : doubtful_variables()) fail(kOk, line);
     Result<Options> o = Options::from_env();
     if (!o) return o.error();
     if (guest && secure_getenv("UPTIER_BLIND_CONSTANTS") == nullptr) o->blind_constants = true;
+    sample_for_profile(*o);
     for (const auto& [name, value] : given) {
       if (Status s = o->set(name, value); !s) {
         const bool unknown = s.error().code == ErrorCode::kNotFound;

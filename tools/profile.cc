@@ -22,6 +22,7 @@
 #include "tools/merge_messages.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"
+#include "tools/profile_top.h"
 #include "tools/shortened.h"
 #include "tools/streams.h"
 
@@ -108,59 +109,6 @@ void print_summary(const Profile& p, std::vector<double> percents) {
   }
 }
 
-// The methods with most executions first, and the sum of all.
-struct Ranking {
-  std::vector<std::pair<long double, const MethodProfile*>> order;
-  long double all = 0;
-
-  explicit Ranking(const Profile& p) {
-    for (const auto& [key, m] : p.methods) {
-      order.emplace_back(profile::executions(m), &m);
-      all += order.back().first;
-    }
-    std::ranges::stable_sort(order, std::greater<>{}, [](const auto& item) { return item.first; });
-  }
-  double share(long double mass) const { return all > 0 ? static_cast<double>(mass / all) : 0; }
-};
-
-int print_top_json(const Profile& p, uint64_t n) {
-  const Ranking ranking(p);
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (size_t i = 0; i < std::min<size_t>(ranking.order.size(), n); ++i) {
-    const auto& [mass, m] = ranking.order[i];
-    list.push_back({{"name", m->name},
-                    {"module_key", m->key.module_key},
-                    {"function_index", m->key.function_index},
-                    {"share", ranking.share(mass)},
-                    {"executions", static_cast<double>(mass)},
-                    {"behind", m->behind},
-                    {"calls", m->calls},
-                    {"samples", m->sampled_calls + m->bursts}});
-  }
-  return print_json({{"methods", std::move(list)}});
-}
-
-void print_top(const Profile& p, uint64_t n) {
-  const Ranking ranking(p);
-  std::printf("%-32s %8s %14s %12s %12s\n", "method", "share", "executions", "calls", "samples");
-  for (size_t i = 0; i < std::min<size_t>(ranking.order.size(), n); ++i) {
-    const auto& [mass, m] = ranking.order[i];
-    std::printf("%-32s %7.2f%% %14.6Lg %12llu %12llu%s\n", shortened(m->name, 32).c_str(),
-                100 * ranking.share(mass), mass, ull(m->calls), ull(m->sampled_calls + m->bursts),
-                m->behind ? "  behind" : "");
-  }
-}
-
-// Says once what the mark means.
-void explain_behind(bool any) {
-  if (any)
-    std::puts("behind: ran in optimized code, which does not count; true numbers may be higher");
-}
-
-bool any_behind(const Profile& p) {
-  return std::ranges::any_of(p.methods, [](const auto& item) { return item.second.behind; });
-}
-
 }  // namespace
 
 bool is_trace(std::span<const std::byte> bytes) {
@@ -234,6 +182,7 @@ int profile_show(const ProfileShowCommand& command) {
   if (c.calls) return profile_show_calls(c.file, c.top, c.json);
   if (c.order) return profile_show_order(c.file, c.top, c.json);
   if (c.timeline) return profile_show_timeline(c.file, c.json);
+  if (c.time) return profile_show_time(c.file, c.least, c.json);
   ProfileFile file;
   if (int code = open_profile(c.file, file); code != kOk) return code;
   if (!c.method.empty()) {
@@ -252,8 +201,7 @@ int profile_show(const ProfileShowCommand& command) {
                   file.foreign.instruments.size(), file.foreign.data.size());
     }
     print_summary(file.profile, c.cutoffs);
-    print_top(file.profile, c.top);
-    explain_behind(any_behind(file.profile));
+    print_top(file, c.top);
   }
   return kOk;
 }
@@ -313,10 +261,9 @@ int profile_top(const std::string& path, uint64_t n, const std::string& out, boo
   ProfileFile file;
   if (int code = open_profile(path, file); code != kOk) return code;
   if (json) {
-    print_top_json(file.profile, n);
+    print_json(top_json(file, n));
   } else {
-    print_top(file.profile, n);
-    explain_behind(any_behind(file.profile));
+    print_top(file, n);
   }
   if (out.empty()) return kOk;
   file.info.uploads.clear();

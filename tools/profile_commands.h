@@ -28,6 +28,8 @@ struct ProfileShowCommand {
   bool calls = false;     // who calls whom instead
   bool order = false;     // who was called first instead
   bool timeline = false;  // which code came into service when instead
+  bool time = false;      // the tree of call paths with their processor time instead
+  double least = 1;       // percent of the time; paths with less are left out of the text
   std::string method;     // every site of the methods of this name
   uint64_t top = 10;
   std::vector<double> cutoffs;  // percent, of the summary's executions; empty: as usual
@@ -71,6 +73,9 @@ int profile_check(const std::vector<std::string>& files, bool json);
 // As JSON they are all there, whatever `top` is.
 int profile_show_calls(const std::string& file, uint64_t top, bool json);
 int profile_show_order(const std::string& file, uint64_t top, bool json);
+// Prints the call paths that took at least `least` percent of the processor time; profile_time.cc. As
+// JSON they are all there.
+int profile_show_time(const std::string& file, double least, bool json);
 // Prints which code came into service when, or what was decided, in each of the last runs;
 // profile_timeline.cc.
 int profile_show_timeline(const std::string& file, bool json);
@@ -89,12 +94,14 @@ struct ProfileExportCommand {
   std::string file;
   std::string format;  // of kExportFormats
   std::string out;     // "": stdout
+  std::string by;      // folded: "time", "executions", or "": time if there is any
   std::string module;  // wasm-hints: the module that gets them
   double share = 0.9;  // wasm-hints, see wasm_hints.h
   uint64_t executions = 16;
 };
-inline constexpr const char* kExportFormats[] = {
-    "json", "csv", "tsv", "lcov", "folded", "llvm-text", "text", "pprof", "wasm-hints"};
+inline constexpr const char* kExportFormats[] = {"json",       "csv",       "tsv",  "lcov",
+                                                 "folded",     "llvm-text", "text", "pprof",
+                                                 "speedscope", "wasm-hints"};
 int profile_export(const ProfileExportCommand& c);
 
 struct ProfileImportCommand {

@@ -11,6 +11,7 @@
 #include "tools/fail.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"
+#include "tools/speedscope.h"
 #include "tools/streams.h"
 #include "tools/wasm_hints.h"
 
@@ -77,15 +78,24 @@ int profile_export(const ProfileExportCommand& c) {
   if (int code = open_profile(c.file, file); code != kOk) return code;
   const Profile& p = file.profile;
   if (c.format == "wasm-hints") return export_hints(c, file);
+  const bool timed = !file.calls.time.empty();
+  if (!timed && (c.format == "speedscope" || c.by == "time")) {
+    return fail(
+        kFailed,
+        c.file + ": has no time: its runs did not sample stacks (run --sample, or --profile)");
+  }
   tell_left_out(c.format, p);
   if (c.format == "lcov") return export_lcov(c, p);
   return write_out(c.out, c.format == "json"     ? profile_json(file)
                           : c.format == "csv"    ? profile::to_csv(p, file.calls)
                           : c.format == "tsv"    ? profile::to_tsv(p, file.info, file.calls)
-                          : c.format == "folded" ? profile::to_folded(p)
-                          : c.format == "pprof"  ? profile::to_pprof(p, file.info)
-                          : c.format == "text"   ? to_text(p)
-                                                 : profile::to_llvm_text(p));
+                          : c.format == "folded" ? (timed && c.by != "executions"
+                                                        ? profile::to_folded(file.calls.time, p)
+                                                        : profile::to_folded(p))
+                          : c.format == "pprof"  ? profile::to_pprof(p, file.info, file.calls.time)
+                          : c.format == "speedscope" ? speedscope_json(file)
+                          : c.format == "text"       ? to_text(p)
+                                                     : profile::to_llvm_text(p));
 }
 
 }  // namespace uptier::tools

@@ -6,6 +6,7 @@
 #include "profile/data/estimate.h"
 #include "profile/data/inlined.h"
 #include "profile/data/schema.h"
+#include "tools/time_json.h"
 
 namespace uptier::tools {
 namespace {
@@ -246,6 +247,7 @@ std::string profile_json(const ProfileFile& file) {
   j["shapes"] = shapes_json(file.calls);
   j["calls"] = graph_json(file.calls);
   j["first_calls"] = order_json(file.calls);
+  j["time"] = time_json(file);
   return pretty(j);
 }
 

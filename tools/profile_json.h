@@ -16,8 +16,8 @@ namespace uptier::tools {
 
 std::string profile_json(const Profile& profile);
 
-// The same with "provenance", "shapes" of code, "calls" between methods and "first_calls": all that
-// a file knows but the log and the timeline.
+// The same with "provenance", "shapes" of code, "calls" between methods, "first_calls", and the
+// "time" of call paths (time_json.h): all that a file knows but the log and the timeline.
 std::string profile_json(const ProfileFile& file);
 
 // The same with what else a trace says: "truncated", "skipped" and "lost".

@@ -18,11 +18,15 @@ void ProfileViewWords::add_show(CLI::App& profile, int& code) {
   what->add_flag("--calls", s.calls, "the calls between methods, the most frequent first");
   what->add_flag("--order", s.order, "the methods in the order of their first calls");
   what->add_flag("--timeline", s.timeline, "when each code came into service, in the last runs");
+  what->add_flag("--time", s.time, "the tree of call paths, with their share of processor time");
   what->add_option("--method", s.method, "every site of the methods with this name");
   show->add_option("--cutoffs", s.cutoffs,
                    "percentages, e.g. 50,90,99: how many blocks make up this share of executions")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 100.0));
+  show->add_option("--least", s.least, "percent of the time: --time leaves out paths with less")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
   show->add_option("--top", s.top, "number of methods to list")
       ->check(CLI::Range(0, 1000000000))
       ->capture_default_str();

@@ -38,6 +38,10 @@ void ProfileWords::add_export(CLI::App& profile, int& code) {
           std::vector<std::string>(std::begin(kExportFormats), std::end(kExportFormats))))
       ->required();
   exports->add_option("-o,--output", c.out, "writes to this file, not to stdout");
+  exports
+      ->add_option("--by", c.by,
+                   "folded: time | executions; time if the profile has it, else executions")
+      ->check(CLI::IsMember({"time", "executions"}));
   exports->add_option("--module", c.module,
                       "wasm-hints: the module; a copy with hints is written to -o");
   exports->add_option("--min-share", c.share, "wasm-hints: least share of a branch's likelier way")

@@ -1,5 +1,5 @@
-// profile_calls.h: the calls in a profile: callers, callees, numbers of calls, and the order of
-// first calls.
+// profile_calls.h: the calls in a profile: callers, callees, numbers of calls, the order of first
+// calls, and the time of call paths.
 //
 // Rule: merge is associative and commutative, and saturates. Nothing here changes a result. Call
 // sites are used to match a method that was edited (profile/algebra/match.h). The graph decides which
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "uptier/profile.h"
+#include "uptier/profile_time.h"
 
 namespace uptier {
 
@@ -119,14 +120,15 @@ struct CallProfile {
   std::map<MethodKey, CodeShape> shapes;
   std::map<Call, uint64_t> graph;        // estimated calls
   std::map<MethodKey, FirstCall> first;  // methods that were called
+  TimeProfile time;                      // of call paths, if stacks were sampled
 
-  bool empty() const { return shapes.empty() && graph.empty() && first.empty(); }
+  bool empty() const { return shapes.empty() && graph.empty() && first.empty() && time.empty(); }
 
-  // Sums calls and positions. If both sides have a method's shape, the greater is kept, as for
+  // Sums calls, positions and times. If both sides have a method's shape, the greater is kept, as for
   // schemas.
   CallProfile& operator+=(const CallProfile& other);
   CallProfile& operator+=(CallProfile&& other);  // moves the parts that only `other` has
-  // Multiplies calls, positions and runs, rounding towards 0; entries that become 0 are removed.
+  // Multiplies calls, positions, runs and times, rounding towards 0; entries that become 0 are removed.
   void scale(uint64_t numerator, uint64_t denominator);
 
   // Returns the methods by mean position; for equal positions, the lesser key first.

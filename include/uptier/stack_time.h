@@ -5,26 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "uptier/host.h"
 #include "uptier/ids.h"
 #include "uptier/options.h"
+#include "uptier/profile_time.h"
 
 namespace uptier {
-
-// A share of something, and the interval that holds the truth in 95 of 100 cases (Wilson's). Samples that
-// the kernel delivered together count as one.
-struct ShareEstimate {
-  double share = 0;
-  double low = 0;
-  double high = 1;
-};
-
-// A place where time goes that is no method. kRuntime: the library, on behalf of guest code (slow paths, exits,
-// probes). kHost: host functions that guest code called. kCompiling: the library describes or compiles a
-// method, or waits. kOutside: host code that no guest code called.
-enum class TimePlace : uint8_t { kMethod, kRuntime, kHost, kCompiling, kOutside };
-// Returns "method", "runtime", "host", "compiling" or "outside".
-const char* time_place_name(TimePlace p);
 
 // The time spent in one method in one kind of code, without its callees. Inlined bodies are methods of their
 // own, in the tier of the code that they are part of.

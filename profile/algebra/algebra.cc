@@ -76,6 +76,7 @@ uint64_t subtract(CallProfile& from, const CallProfile& what) {
     take_off(from.first[key].positions, call.positions, missing);
     take_off(from.first[key].runs, call.runs, missing);
   }
+  missing += from.time.subtract(what.time);
   std::erase_if(from.graph, [](const auto& item) { return item.second == 0; });
   std::erase_if(from.first, [](const auto& item) { return item.second == FirstCall{}; });
   return missing;
@@ -91,6 +92,7 @@ void restrict_to(CallProfile& calls, const Profile& profile) {
     return !known(item.first.first) || !known(item.first.second);
   });
   std::erase_if(calls.first, [&](const auto& item) { return !known(item.first); });
+  calls.time = {};  // paths lead through other methods
 }
 
 long double executions(const MethodProfile& method) {

@@ -24,6 +24,7 @@ CallProfile& CallProfile::operator+=(const CallProfile& other) {
     profile::add_saturating(sum.positions, call.positions);
     profile::add_saturating(sum.runs, call.runs);
   }
+  time += other.time;
   return *this;
 }
 
@@ -37,6 +38,7 @@ void CallProfile::scale(uint64_t numerator, uint64_t denominator) {
     apply(call.positions);
     apply(call.runs);
   }
+  time.scale(numerator, denominator);
   std::erase_if(graph, [](const auto& item) { return item.second == 0; });
   std::erase_if(first, [](const auto& item) { return item.second.runs == 0; });
 }

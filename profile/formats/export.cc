@@ -150,6 +150,26 @@ void each_call_row(const Profile& profile, const CallProfile& calls,
   }
 }
 
+std::string bracketed(TimePlace p) { return "[" + std::string(time_place_name(p)) + "]"; }
+
+void each_time_row(const Profile& profile, const TimeProfile& time,
+                   const std::function<void(const ExportRow&)>& row) {
+  for (const auto& [frame, sum] : time.by_frame()) {
+    ExportRow head = head_of(profile, frame.method, "time");
+    if (frame.place != TimePlace::kMethod) head[2] = bracketed(frame.place);
+    const std::pair<const char*, uint64_t> words[] = {
+        {"own_ns", sum.own_ns}, {"total_ns", sum.all_ns}, {"samples", sum.samples}};
+    for (const auto& [word, n] : words) {
+      ExportRow r = head;
+      for (const std::string& field :
+           {std::string(word), std::string(), std::string(), std::to_string(n), std::string()}) {
+        r.push_back(field);
+      }
+      row(r);
+    }
+  }
+}
+
 std::string join(const ExportRow& row, char separator, std::string (*field)(const std::string&)) {
   std::string line;
   for (size_t i = 0; i < row.size(); ++i)
@@ -192,6 +212,7 @@ std::string to_csv(const Profile& profile, const CallProfile& calls) {
   each_row(profile, write);
   each_inlined_row(profile, write);
   each_call_row(profile, calls, write);
+  each_time_row(profile, calls.time, write);
   return out;
 }
 
@@ -255,6 +276,25 @@ std::string to_folded(const Profile& profile) {
       out += stack + ";block_" + std::to_string(site) + " " + std::to_string(block.estimate) + "\n";
     }
   }
+  return out;
+}
+
+namespace {
+
+void add_folded(const PathTime& path, const std::string& above, const Profile& names,
+                std::string& out) {
+  std::string stack = above + (above.empty() ? "" : ";");
+  stack += path.frame.place == TimePlace::kMethod ? frame_of(names, path.frame.method)
+                                                  : bracketed(path.frame.place);
+  if (path.ns >= 500) out += stack + " " + std::to_string((path.ns + 500) / 1000) + "\n";
+  for (const PathTime& callee : path.callees) add_folded(callee, stack, names, out);
+}
+
+}  // namespace
+
+std::string to_folded(const TimeProfile& time, const Profile& names) {
+  std::string out;
+  for (const PathTime& outermost : time.root.callees) add_folded(outermost, "", names, out);
   return out;
 }
 

@@ -24,7 +24,8 @@ using uptier::Profile;
 // and for each table entry, whose key is the entry's. Calls have a row of kind "call" for each
 // pair: it belongs to the caller, has the callee in key_module and key, and the estimated calls.
 // First calls have two rows of kind "first_call", the sum of "positions" and the "runs"
-// (thousandths).
+// (thousandths). Processor time has rows of kind "time" for each method: "own_ns", "total_ns" and
+// "samples"; places outside of methods have a method such as "[host]".
 std::string to_csv(const Profile& profile, const CallProfile& calls = {});
 
 // Replaces the source of a module: a line "method, block N" for each block of its methods.
@@ -43,6 +44,9 @@ std::string to_lcov(const Profile& profile, std::string_view folder = "uptier",
 // Stacks for flame graphs: "method;block_N executions". An inlined body is on the stack above its
 // caller, with flamegraph.pl's mark for inlined frames: "root;callee_[i];block_N executions".
 std::string to_folded(const Profile& profile);
+// Stacks with their processor time in microseconds: "outer;inner 1234". Host functions and other
+// places outside of methods are frames such as "[host]".
+std::string to_folded(const TimeProfile& time, const Profile& names);
 
 // The text form of llvm-profdata, of an IR level profile: a record for each method with the
 // estimates of its blocks. Like LLVM's own instrumentation, it includes executions of inlined

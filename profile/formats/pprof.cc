@@ -30,26 +30,36 @@ struct PprofLine {
 
 class PprofWriter {
  public:
-  std::string run(const Profile& profile, const ProfileInfo& info) {
+  std::string run(const Profile& profile, const ProfileInfo& info, const TimeProfile& time) {
     (void)string("");
+    names_ = &profile;
     for (const auto& [key, m] : profile.methods) cycles_ = cycles_ || was_timed(m);
     add_type("executions", "count");
     add_type("calls", "count");
     add_type("samples", "count");
     if (cycles_) add_type("cycles", "count");
     if (!profile.inlined.empty()) add_type("inlined", "count");
+    time_at_ = types_;
+    if (!time.empty()) {
+      add_type("cpu", "nanoseconds");
+      add_type("stacks", "count");
+    }
     for (const auto& [key, m] : profile.methods) {
       if (m.check().ok()) add_method(m);
     }
     for (const auto& [key, body] : profile.inlined) {
       if (body.check(key).ok()) add_inlined(key, body);
     }
+    std::vector<uint64_t> stack;
+    for (const PathTime& outermost : time.root.callees) add_path(outermost, stack);
     ProtoWriter tail;
     tail.number(kTimeNanos, mul_saturating(info.time, kNanos) > INT64_MAX ? 0 : info.time * kNanos);
     for (const std::string* text : {&info.engine, &info.host, &info.schedule}) {
       if (!text->empty()) tail.number(kComment, string(*text));
     }
-    tail.number(kDefaultSampleType, string(cycles_ ? "cycles" : "executions"));
+    tail.number(kDefaultSampleType, string(!time.empty() ? "cpu"
+                                           : cycles_     ? "cycles"
+                                                         : "executions"));
     ProtoWriter strings;
     for (const std::string& s : strings_) strings.bytes(kStrings, s);
     return out_.text() + tail.text() + strings.text();
@@ -114,12 +124,42 @@ class PprofWriter {
     return locations_;
   }
 
+  // `stack`: locations of the frames outside of this one, outermost first.
+  void add_path(const PathTime& path, std::vector<uint64_t>& stack) {
+    stack.push_back(location_of(path.frame));
+    if (path.ns != 0) {
+      std::vector<uint64_t> values(types_);
+      values[time_at_] = path.ns;
+      values[time_at_ + 1] = path.samples;
+      add_sample({stack.rbegin(), stack.rend()}, std::move(values));
+    }
+    for (const PathTime& callee : path.callees) add_path(callee, stack);
+    stack.pop_back();
+  }
+
+  uint64_t location_of(const PathFrame& frame) {
+    const auto [at, fresh] = frames_.try_emplace(frame);
+    if (!fresh) return at->second;
+    uint64_t function = 0;
+    if (frame.place == TimePlace::kMethod) {
+      const MethodProfile* m = names_->find(frame.method);
+      function = function_of(frame.method, m == nullptr ? "" : m->name);
+    } else {
+      function = add_function("[" + std::string(time_place_name(frame.place)) + "]", string(""));
+    }
+    return at->second = add_location({{{function, 1}}});
+  }
+
   void add_sample(uint64_t location, std::vector<uint64_t> values) {
+    add_sample(std::vector<uint64_t>{location}, std::move(values));
+  }
+  // Locations are the innermost first.
+  void add_sample(const std::vector<uint64_t>& locations, std::vector<uint64_t> values) {
     if (std::ranges::all_of(values, [](uint64_t v) { return v == 0; })) return;
     std::ranges::transform(values, values.begin(), limited);
     values.resize(types_);
     ProtoWriter w;
-    w.numbers(kSampleLocations, {{location}});
+    w.numbers(kSampleLocations, locations);
     w.numbers(kSampleValues, values);
     out_.bytes(kSample, w.text());
   }
@@ -180,7 +220,10 @@ class PprofWriter {
   std::vector<std::string> strings_;
   std::map<std::string, uint64_t> numbers_;
   std::map<MethodKey, uint64_t> methods_;  // the function of each
-  size_t types_ = 0;                       // number of values of a sample
+  std::map<PathFrame, uint64_t> frames_;   // the location of each in call paths
+  const Profile* names_ = nullptr;
+  size_t time_at_ = 0;  // index of time among the values of a sample
+  size_t types_ = 0;    // number of values of a sample
   uint64_t functions_ = 0;
   uint64_t locations_ = 0;
   bool cycles_ = false;
@@ -188,8 +231,8 @@ class PprofWriter {
 
 }  // namespace
 
-std::string to_pprof(const Profile& profile, const ProfileInfo& info) {
-  return PprofWriter().run(profile, info);
+std::string to_pprof(const Profile& profile, const ProfileInfo& info, const TimeProfile& time) {
+  return PprofWriter().run(profile, info, time);
 }
 
 }  // namespace uptier::profile

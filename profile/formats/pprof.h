@@ -12,18 +12,23 @@
 //                loop was timed
 //   inlined      the executions in inlined bodies; only if there are any
 //
-// A value saturates at 2^63-1. The file of a method is "uptier/<module key>", as for lcov. Source:
-// github.com/google/pprof/blob/main/proto/profile.proto.
+//   cpu          processor time of a call path (nanoseconds), and `stacks`, the number of its
+//                samples; only if stacks were sampled. These samples have whole stacks, at line 1
+//                of each method
+//
+// A value saturates at 2^63-1. The file of a method is "uptier/<module key>", as for lcov.
+// Source: github.com/google/pprof/blob/main/proto/profile.proto.
 #pragma once
 
 #include <string>
 
 #include "uptier/profile_file.h"
+#include "uptier/profile_time.h"
 
 namespace uptier::profile {
 
 // Returns the message, not compressed: every reader accepts it, and `gzip` makes the usual file of
 // it.
-std::string to_pprof(const Profile& profile, const ProfileInfo& info);
+std::string to_pprof(const Profile& profile, const ProfileInfo& info, const TimeProfile& time = {});
 
 }  // namespace uptier::profile

@@ -104,6 +104,19 @@ class TsvWriter {
       add({.kind = "first_call", .word = "positions", .count = first.positions});
       add({.kind = "first_call", .word = "runs", .count = first.runs});
     }
+    start("");
+    add({.kind = "time", .word = "asked", .count = calls.time.asked_ns});
+    add({.kind = "time", .word = "squares", .count = calls.time.squares});
+    std::vector<PathFrame> path;
+    for (const PathTime& outermost : calls.time.root.callees) add_path(outermost, path);
+  }
+
+  void add_path(const PathTime& p, std::vector<PathFrame>& path) {
+    path.push_back(p.frame);
+    start(call_path_text(path));
+    add({.kind = "time", .word = "path", .count = p.ns, .estimate = p.samples});
+    for (const PathTime& callee : p.callees) add_path(callee, path);
+    path.pop_back();
   }
 
   void start(std::string_view text) { start({}, text, 0, 0); }

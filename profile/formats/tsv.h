@@ -21,6 +21,8 @@
 //                                `method`; the reader keeps the greatest
 //                            kind "call": word "callee", the callee in key_module and key
 //                            kind "first_call": positions, runs (thousandths)
+//                            kind "time": ns and samples of a call path, in count and estimate; the
+//                                path (call_path_text) in `method`; and words "asked" and "squares"
 //                            kind "inlined": a block of a body that is inlined into the method, with
 //                                the method's hash: words "block" and "samples"; the place
 //                                (place_text) in `method`. Of several codes the reader keeps the

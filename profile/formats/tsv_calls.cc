@@ -124,4 +124,33 @@ bool parse_place(std::string_view text, InlinedKey& key, std::vector<uint64_t>& 
   return !key.path.empty();
 }
 
+std::string call_path_text(std::span<const PathFrame> path) {
+  std::string out;
+  for (const PathFrame& f : path) {
+    out.append(std::to_string(static_cast<unsigned>(f.place))).append(" ");
+    out.append(std::to_string(f.method.module_key)).append(" ");
+    out.append(std::to_string(f.method.function_index)).append(";");
+  }
+  return out;
+}
+
+std::optional<std::vector<PathFrame>> parse_call_path(std::string_view text) {
+  std::vector<PathFrame> path;
+  while (!text.empty()) {
+    std::optional<std::string_view> frame = take_until(text, ';');
+    uint32_t place = 0;
+    PathFrame f;
+    const bool read = frame && take_number(*frame, place) &&
+                      take_number(*frame, f.method.module_key) &&
+                      take_number(*frame, f.method.function_index) && frame->empty();
+    if (!read || place >= kTimePlaces || path.size() == TimeProfile::kMostFrames) {
+      return std::nullopt;
+    }
+    f.place = static_cast<TimePlace>(place);
+    if (f.place != TimePlace::kMethod && f.method != MethodKey{}) return std::nullopt;
+    path.push_back(f);
+  }
+  return path;
+}
+
 }  // namespace uptier::profile

@@ -143,6 +143,7 @@ class TsvParser {
     if (row.kind == "shape" || row.kind == "call" || row.kind == "first_call") {
       return take_call(row);
     }
+    if (row.kind == "time") return take_time(row);
     if (row.kind == "inlined") return take_inlined(row);
     if (row.kind.starts_with(kInlinedKind)) return take_inlined_site(row);
     Gathered& g = gathered_[{row.method, row.schema}];
@@ -237,6 +238,22 @@ class TsvParser {
     } else {
       return broken("word " + std::string(row.word) + " of kind " + std::string(row.kind) +
                     " is not known");
+    }
+    return {};
+  }
+
+  Status take_time(const ParsedRow& row) {
+    TimeProfile& time = file_.calls.time;
+    if (row.word == "asked") {
+      add(time.asked_ns, row.count);
+    } else if (row.word == "squares") {
+      add(time.squares, row.count);
+    } else if (row.word == "path") {
+      const std::optional<std::vector<PathFrame>> path = parse_call_path(row.name);
+      if (!path) return broken("the call path is none");
+      time.add(*path, row.estimate, row.count);
+    } else {
+      return broken("word " + std::string(row.word) + " of kind time is not known");
     }
     return {};
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "profile/base/corrupt.h"
+#include "profile/base/numbers.h"
 #include "profile/upf/part.h"
 
 namespace uptier::profile {
@@ -78,6 +79,56 @@ void read_order(PartReader& in, CallProfile& calls) {
   }
 }
 
+void read_path(PartReader& in, uint32_t depth, PathTime& path, uint64_t& sampled_ns) {
+  in.require(depth <= TimeProfile::kMostFrames);
+  path.samples = in.number();
+  path.ns = in.number();
+  add_saturating(sampled_ns, path.ns);
+  const uint64_t callees = in.count(4);
+  for (uint64_t i = 0; i < callees && in.ok(); ++i) {
+    PathTime callee;
+    const uint64_t place = in.number();
+    in.require(place < kTimePlaces);
+    callee.frame.place = static_cast<TimePlace>(place);
+    if (callee.frame.place == TimePlace::kMethod) callee.frame.method = in.method();
+    in.require(i == 0 || path.callees.back().frame < callee.frame);
+    if (in.ok()) read_path(in, depth + 1, callee, sampled_ns);
+    path.callees.push_back(std::move(callee));
+  }
+}
+
+void read_time(PartReader& in, TimeProfile& time) {
+  time.asked_ns = in.number();
+  time.squares = in.number();
+  read_path(in, 0, time.root, time.sampled_ns);
+}
+
+void know_methods(const PathTime& path, PartWriter& out) {
+  if (path.frame.place == TimePlace::kMethod) out.know(path.frame.method);
+  for (const PathTime& callee : path.callees) know_methods(callee, out);
+}
+
+void write_path(const PathTime& path, PartWriter& out) {
+  out.number(path.samples);
+  out.number(path.ns);
+  out.number(path.callees.size());
+  for (const PathTime& callee : path.callees) {
+    out.number(static_cast<uint64_t>(callee.frame.place));
+    if (callee.frame.place == TimePlace::kMethod) out.method(callee.frame.method);
+    write_path(callee, out);
+  }
+}
+
+Bytes time_part(const TimeProfile& time) {
+  PartWriter out;
+  know_methods(time.root, out);
+  out.head();
+  out.number(time.asked_ns);
+  out.number(time.squares);
+  write_path(time.root, out);
+  return out.take();
+}
+
 Bytes shapes_part(const CallProfile& calls) {
   PartWriter out;
   for (const auto& [key, shape] : calls.shapes) out.know(key);
@@ -126,6 +177,7 @@ Bytes call_part(UpfKind kind, const CallProfile& calls) {
     case UpfKind::kShapes: return calls.shapes.empty() ? Bytes{} : shapes_part(calls);
     case UpfKind::kCalls: return calls.graph.empty() ? Bytes{} : graph_part(calls);
     case UpfKind::kOrder: return calls.first.empty() ? Bytes{} : order_part(calls);
+    case UpfKind::kTime: return calls.time.empty() ? Bytes{} : time_part(calls.time);
     default: return {};
   }
 }
@@ -137,6 +189,7 @@ Status take_call_part(UpfKind kind, ByteSpan part, CallProfile& into) {
     case UpfKind::kShapes: read_shapes(in, read); break;
     case UpfKind::kCalls: read_graph(in, read); break;
     case UpfKind::kOrder: read_order(in, read); break;
+    case UpfKind::kTime: read_time(in, read.time); break;
     default: break;
   }
   if (!in.done()) return corrupt("numbers or lists that are not possible");

@@ -6,6 +6,8 @@
 //             anchors, anchors * {kind, u64 target, block, site}}
 //     calls   head | calls | calls * {method, method, count}
 //     order   head | methods | methods * {method, positions, runs}
+//     time    head | asked ns, squares | path
+//             path := samples, ns, callees, callees * {place, method if place is 0, path}
 //
 // A reader that does not know them skips them with a warning. No count is trusted before the
 // counted bytes are present: memory is proportional to the bytes.
@@ -16,7 +18,8 @@
 
 namespace uptier::profile {
 
-inline constexpr UpfKind kCallKinds[] = {UpfKind::kShapes, UpfKind::kCalls, UpfKind::kOrder};
+inline constexpr UpfKind kCallKinds[] = {UpfKind::kShapes, UpfKind::kCalls, UpfKind::kOrder,
+                                         UpfKind::kTime};
 
 // Returns the part of a chunk of one of kCallKinds; empty if there is no data.
 Bytes call_part(UpfKind kind, const CallProfile& calls);

@@ -2,7 +2,7 @@
 //
 //     file := segment*        segment := header strings seal run group* [instruments seal]
 //                                        {user data, seal}* [log] inlined* inlined_sites* [shapes]
-//                                        [calls] [order] [timeline] past* index end
+//                                        [calls] [order] [time] [timeline] past* index end
 //
 // All chunks have the layout of IREE's database (idb.h). Ours have types 0x5540..0x555f and are
 // sealed like the records of a trace (trace_file.h): the second line of 16 bytes holds two
@@ -23,7 +23,7 @@
 //     past     u64 time | array of a log's payload | array of a timeline's payload: of the previous
 //              run that wrote the file, and of earlier ones; either may be empty. The oldest is first
 //     inlined, inlined_sites  packed; upf/inlined.h
-//     shapes, calls, order     packed; upf/calls.h
+//     shapes, calls, order, time  packed; upf/calls.h
 //     index    u32 groups | u32 0 | groups * {u64 offset in segment, u32 key, u32 methods}
 //     end      u64 methods | u64 groups | u64 methods and inlined bodies that were left out
 //
@@ -85,6 +85,7 @@ enum class UpfKind : uint16_t {
   kShapes = 0x5548,
   kCalls = 0x5549,
   kOrder = 0x554a,
+  kTime = 0x554e,
   kEnd = 0x554f,
 };
 inline constexpr uint16_t kFirstTraceType = 0x5500;  // the file header of a trace (trace_file.h)

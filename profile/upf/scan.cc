@@ -22,6 +22,7 @@ bool is_known(const IdbHeader& h) {
     case UpfKind::kShapes:
     case UpfKind::kCalls:
     case UpfKind::kOrder:
+    case UpfKind::kTime:
     case UpfKind::kInlined:
     case UpfKind::kInlinedSites:
     case UpfKind::kIndex:
@@ -321,7 +322,8 @@ void UpfScanner::take_record(UpfKind kind, uint64_t at, ByteSpan record, UpfSegm
     case UpfKind::kTimeline: segment.timeline = record; return;
     case UpfKind::kShapes:
     case UpfKind::kCalls:
-    case UpfKind::kOrder: segment.calls.push_back(record); return;
+    case UpfKind::kOrder:
+    case UpfKind::kTime: segment.calls.push_back(record); return;
     case UpfKind::kInlined:
     case UpfKind::kInlinedSites: segment.inlined.push_back(record); return;
     case UpfKind::kPast: return take_past(at, payload, segment, warnings_);

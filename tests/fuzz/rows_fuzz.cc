@@ -21,6 +21,7 @@ std::vector<std::string> seeds() {
     calls.shapes[{1, 2}] = {3, {{2, 2}, {}}, {{AnchorKind::kProbe, ~uint64_t{0}, 1, 2}}};
     calls.graph[{{1, 2}, {3, 4}}] = 5;
     calls.first[{1, 2}] = {0, 1000};
+    calls.time.add({{TimePlace::kMethod, {1, 2}}, {TimePlace::kHost, {}}}, 2, 1000);
     texts.push_back(profile::to_tsv(p, info, calls));
     texts.push_back(profile::to_llvm_text(p));
   }

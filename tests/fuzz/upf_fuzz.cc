@@ -81,6 +81,7 @@ CallProfile small_calls() {
     shape.anchors = {{AnchorKind::kCall, 5, 1, 4}, {AnchorKind::kLoop, 0, 2 + f % 2, 1}};
     calls.graph[{{0xa1, f}, {0xb2, 1}}] = 100 + f;
     calls.first[{0xa1, f}] = {f, CallProfile::kOneRun};
+    calls.time.add({{TimePlace::kMethod, {0xa1, f}}, {TimePlace::kHost, {}}}, 2, 1000 + f);
   }
   return calls;
 }

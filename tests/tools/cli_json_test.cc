@@ -45,7 +45,8 @@ TEST_F(CliJson, profile_verbs_tell_programs_what_they_tell_people) {
   EXPECT_FALSE(j["methods"].empty());
   j = of("profile top -n 2 b.upf --json");
   ASSERT_EQ(j["methods"].size(), 2u);
-  EXPECT_GE(j["methods"][0]["share"].get<double>(), j["methods"][1]["share"].get<double>());
+  EXPECT_GE(j["methods"][0]["time"]["share"].get<double>(),
+            j["methods"][1]["time"]["share"].get<double>());
   j = of("profile check a.upf b.upf --json");
   ASSERT_EQ(j["files"].size(), 2u);
   EXPECT_EQ(j["files"][0]["state"], "whole");

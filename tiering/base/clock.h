@@ -5,7 +5,7 @@
 
 namespace uptier::tiering {
 
-// Monotonic time.
+// Returns the monotonic time.
 uint64_t now_ns();
 // Returns the processor time of the calling thread.
 uint64_t thread_cpu_ns();

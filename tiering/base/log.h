@@ -1,8 +1,8 @@
-// Log: where the library says what nobody asked for (Options::log).
+// Log: writes the library's own messages (Options::log).
 //
-// Law: a line is said whole, by one call or one write, and nothing is kept or allocated here. Nothing
-// that compiled code reaches says anything, but for what ends the process: it counts, and who comes
-// next without guest frames says it (notices.h).
+// Law: a line is written whole, by one call or one write, and nothing is kept or allocated here.
+// Code that compiled code reaches writes nothing, except a message that ends the process: it
+// counts, and the next thread without guest frames writes the message (notices.h).
 //
 //   Thread: any.
 #pragma once
@@ -17,7 +17,7 @@ class Log {
  public:
   explicit Log(const Options& o) : function_(o.log), user_(o.log_user) {}
 
-  // Says a line: `text` has a 0 behind it, as that of a std::string or a literal has.
+  // Writes a line: `text` must be followed by a 0, like the text of a std::string or a literal.
   void say(LogLevel level, std::string_view text) const noexcept;
 
  private:

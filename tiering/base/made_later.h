@@ -1,9 +1,9 @@
-// MadeLater: a part of an object that most objects of its kind never come to have.
+// MadeLater: a part of an object that most objects of its kind never need.
 //
-// A reader of a part that has not been made sees a fresh T; a writer makes the part.
+// Readers of a part that has not been made see a default T; a writer makes the part.
 //
-//   Thread: one writer at a time. What `put` was given may be read without a lock, as made() is an
-//           acquire that pairs with its release; what `own` hands out belongs to its writer.
+//   Thread: one writer at a time. Parts given to `put` may be read without a lock, since made() is an
+//           acquire that pairs with its release; the result of `own` may be used by the writer only.
 #pragma once
 
 #include <atomic>
@@ -27,11 +27,11 @@ class MadeLater {
   }
   const T* operator->() const { return &**this; }
 
-  // Returns it, or null.
+  // Returns the part, or null.
   T* made() const { return made_.load(std::memory_order_acquire); }
-  // Returns it, making it if need be.
+  // Returns the part, and makes it if necessary.
   T& own() { return made() != nullptr ? *made() : put(std::make_unique<T>()); }
-  // Puts `it` in the place of the one before, which goes.
+  // Replaces the part by `it`; the old part is destroyed.
   T& put(T it) { return put(std::make_unique<T>(std::move(it))); }
   T& put(std::unique_ptr<T> it) {
     assert(it != nullptr);
@@ -40,7 +40,8 @@ class MadeLater {
     return *it.release();
   }
   void reset() { delete made_.exchange(nullptr, std::memory_order_relaxed); }
-  // Makes what readers of one that has not been made find: from here on they are not refused it.
+  // Makes the default value that readers see before the part is made: later readers cannot run out
+  // of memory.
   static void make_fresh() { (void)fresh(); }
 
  private:

@@ -1,7 +1,8 @@
-// Notices: what an embedder may get wrong without noticing, each said once in a runtime's life.
+// Notices: messages about mistakes that an embedder may not notice, each written once in a
+// runtime's life.
 //
-// Law: slow paths only count (LossReport); who comes next with nothing of the guest's below, the worker,
-// who flushes or detaches, and the end of the runtime, looks at what was counted and says it.
+// Law: slow paths only count (LossReport). The message is written later by a thread without guest
+// frames: the worker, a thread that flushes or detaches, or the end of the runtime.
 //
 //   Thread: any.
 #pragma once
@@ -28,7 +29,7 @@ class Notices {
  public:
   explicit Notices(const Log& log) : log_(log) {}
 
-  // Says it if `count` is not 0, the first time that it is not. Cost: a load.
+  // Writes the message the first time that `count` is not 0. Cost: a load.
   void say_once(Notice n, uint64_t count) noexcept {
     bool said = said_[static_cast<size_t>(n)].load(std::memory_order_relaxed);
     if (count != 0 && !said) say_slow(n);

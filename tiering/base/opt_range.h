@@ -1,9 +1,9 @@
-// OptRange: which methods may be optimized at all, by hash. For finding the one whose optimized
+// OptRange: which methods may be optimized, by hash. It serves to find a method whose optimized
 // code is wrong: halve the range until one method is left.
 //
 //   range = "" | low ".." high       hexadecimal, up to 16 digits each, both included
 //
-// A method's hash is made of its key and name, so it is the same in every run.
+// A method's hash depends on its key and name only, so it is the same in every run.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct OptRange {
   uint64_t low = 0;
   uint64_t high = UINT64_MAX;
 
-  // Errors: kInvalidArgument says what is legal.
+  // Errors: kInvalidArgument, with the legal form.
   static Result<OptRange> parse(std::string_view text);
   bool contains(uint64_t hash) const { return low <= hash && hash <= high; }
 };

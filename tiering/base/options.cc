@@ -52,7 +52,7 @@ bool in_range(T v, Bound<T> low, Bound<T> high) {
   return value >= low && value <= high;
 }
 
-// parse: text -> field; print: field -> text; range: what the table says is legal.
+// parse: text -> field; print: field -> text; range: the legal values, from the table.
 
 template <typename E>
 requires std::is_enum_v<E>
@@ -87,7 +87,7 @@ bool parse(std::string_view text, bool& out) {
 template <typename E>
 requires std::is_enum_v<E> std::string print(E v) {
   auto list = names(v);
-  auto i = static_cast<size_t>(v);  // any number, since check() prints what is not legal
+  auto i = static_cast<size_t>(v);  // any number, since check() prints illegal values too
   return i < list.size() ? list[i] : std::to_string(i);
 }
 std::string print(uint64_t v) { return std::to_string(v); }
@@ -104,14 +104,14 @@ bool parse_bytes(std::string_view text, uint64_t& out) {
   return true;
 }
 
-// The largest size that the number is a multiple of.
+// Prints the number with the largest suffix that divides it.
 std::string print_bytes(uint64_t v) {
   size_t size = 0;
   for (; size < kSizes.size() && v != 0 && v % 1024 == 0; ++size) v /= 1024;
   return std::to_string(v) + (size == 0 ? "" : std::string(1, kSizes[size - 1]));
 }
 
-// Returns the text that people read for a field with this unit.
+// Returns the readable text of a field with this unit.
 template <typename T>
 std::string shown(T v, std::string_view unit) {
   if constexpr (std::is_same_v<T, uint64_t>) {
@@ -162,7 +162,7 @@ std::string environment_name(std::string_view field) {
   return name;
 }
 
-// A row of the table for a field of text, which may be of any length.
+// Returns the table row of a text field, which may have any length.
 std::string text_row(const char* name, std::string value, const char* empty, const char* unit,
                      const char* reason) {
   if (value.empty()) value = empty;

@@ -28,7 +28,7 @@ bool parse_number(std::string_view text, T& out) {
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-// Returns whether points of a kind have places, so that each can be met once.
+// Says whether points of this kind have places, so that each place can be met once.
 bool has_places(StressKind k) {
   return k == StressKind::kOsr || k == StressKind::kCopy || k == StressKind::kGuard ||
          k == StressKind::kOsrOut;
@@ -60,7 +60,7 @@ bool parse_form(std::string_view text, StressKind kind, StressForm& f) {
 }  // namespace
 
 bool StressForm::forces(uint64_t point) const noexcept {
-  assert(point != 0);  // they are counted from 1
+  assert(point != 0);  // points are counted from 1
   switch (mode) {
     case Mode::kOff: return false;
     case Mode::kAll:
@@ -103,7 +103,7 @@ bool MetPlaces::meet(uint64_t place) noexcept {
   for (size_t tries = 0; tries < 64; ++tries) {
     std::atomic<uint64_t>& word = words_[sampler::next_random(at) % kWords];
     uint64_t met = 0;
-    // Only whether it was there matters, so nothing is ordered by it.
+    // Only the presence of the place matters, so relaxed is enough.
     if (word.compare_exchange_strong(met, place, std::memory_order_relaxed)) return true;
     if (met == place) return false;
   }

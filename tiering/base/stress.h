@@ -10,20 +10,18 @@
 //         | delay    compilations: wait kStressDelayMs first
 //         | flip     calls that reach the slow path: run the version that the cell does not point
 //                    to; every call of a method with two versions reaches it then
-//         | slow     optimized versions for calls: made slow, by asking at every block whether
-//                    to leave
-//         | values   optimized versions for calls: one more is made for values of the parameters
-//                    that may be wrong, behind a guard, and stays
+//         | slow     optimized versions for calls: made slow, by polling in every block
+//         | values   optimized versions for calls: one more is made, with a guard, for values of the
+//                    parameters that may be wrong, and stays
 //         | osr_out  headers of long loops of optimized code: the frame goes to code for this loop,
 //                    every third of them to baseline code
-//         | relay    versions that come into service, and notes of threads: all code that can be
-//                    moved is laid anew
+//         | relay    installed versions, and notes of threads: all movable code is moved
 //   form  = all | at:N | from:N | every:N | random:P:SEED       N counts from 1, P in 0..1
 //         | once                                              osr, copy, guard and osr_out only:
-//           the first time that a place is met: each loop of a method, each copy of it, and each
-//           guard and header of each piece of optimized code
+//           the first visit of a place: each loop of a method, each copy of it, and each guard
+//           and header of each piece of optimized code
 //
-// Each kind counts the points it saw and those it forced; a run that forced nothing tested nothing.
+// Each kind counts its points and the forced ones; a run that forced nothing has tested nothing.
 #pragma once
 
 #include <array>
@@ -62,25 +60,26 @@ struct StressForm {
   double probability = 0;
   uint64_t seed = 0;
 
-  // Says whether point number `point` (from 1) is forced; of kOnce, whether one is whose place is
-  // new. Pure: a run can be repeated.
+  // Says whether point number `point` (from 1) is forced; for kOnce, whether it is if its place is
+  // new. Pure, so a run can be repeated.
   bool forces(uint64_t point) const noexcept;
 };
 
 struct StressPlan {
   std::array<StressForm, kStressKinds> forms;
 
-  // Errors: kInvalidArgument names the part that is wrong and what is legal there.
+  // Errors: kInvalidArgument, with the wrong part and the legal forms.
   static Result<StressPlan> parse(std::string_view text);
   const StressForm& form(StressKind k) const { return forms[static_cast<size_t>(k)]; }
 };
 
-// Places that were met. Of more than some ten thousand the rest counts as met. Thread: any.
+// The places that were visited. After some ten thousand, further places count as visited. Thread:
+// any.
 class MetPlaces {
  public:
   MetPlaces() : words_(new std::atomic<uint64_t>[kWords]()) {}
 
-  // Says whether a place, any number but 0, was not met before.
+  // Says whether a place (any number but 0) is new.
   bool meet(uint64_t place) noexcept;
 
  private:
@@ -88,23 +87,23 @@ class MetPlaces {
   std::unique_ptr<std::atomic<uint64_t>[]> words_;
 };
 
-// A plan at work. Thread: any; the counters are relaxed, since only their totals matter.
+// A plan in use. Thread: any; the counters are relaxed, since only their totals matter.
 class Stress {
  public:
   explicit Stress(const StressPlan& plan);
 
   bool active(StressKind k) const { return plan_.form(k).mode != StressForm::Mode::kOff; }
   // Numbers the next point of a kind and says whether it is forced. `what` (a method's index, a
-  // code's serial) and `where` in it name the place that `once` goes by.
+  // code's serial) and `where` in it are the place for `once`.
   bool point(StressKind k, uint64_t what = 0, uint64_t where = 0) noexcept;
-  // Returns the counts of the kinds that are active.
+  // Returns the counts of the active kinds.
   std::vector<StressCount> counts() const;
   uint64_t points(StressKind k) const { return points_[static_cast<size_t>(k)].load(); }
   uint64_t forced(StressKind k) const { return forced_[static_cast<size_t>(k)].load(); }
 
  private:
   StressPlan plan_;
-  std::array<std::unique_ptr<MetPlaces>, kStressKinds> met_;  // of the kinds that are kOnce
+  std::array<std::unique_ptr<MetPlaces>, kStressKinds> met_;  // for kinds with kOnce
   std::array<std::atomic<uint64_t>, kStressKinds> points_{};
   std::array<std::atomic<uint64_t>, kStressKinds> forced_{};
 };

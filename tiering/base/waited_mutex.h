@@ -1,5 +1,5 @@
-// A mutex that says whether threads wait for it. One that takes it again and again can then let others
-// have it: a mutex given up and taken again goes to who is awake.
+// A mutex that knows whether threads are waiting for it. A thread that takes it again and again can
+// let others have it: an ordinary mutex would go back to the thread that is running.
 #pragma once
 #include <atomic>
 #include <cassert>
@@ -37,7 +37,7 @@ class WaitedMutex {
   }
 #endif
 
-  // Lets those have it who wait for it now, within reason. The caller does not hold it.
+  // Lets threads that are waiting now have the mutex, within limits. The caller does not hold it.
   void give_way() const {
     assert(!held());
     for (int i = 0; i < 1000 && waiting_.load(std::memory_order_relaxed) != 0; ++i) {

@@ -37,7 +37,7 @@ bool uptier_builder::enter_inst(uptier_builder* b, const char* what) {
 }
 
 bool uptier_builder::refuse(std::string_view why) {
-  assert(what != nullptr);  // enter() has named the call
+  assert(what != nullptr);  // enter() has stored the name of the call
   error = Error{ErrorCode::kInvalidArgument, std::string(what) + ": " + std::string(why)};
   return false;
 }
@@ -84,7 +84,7 @@ bool uptier_builder::is_op(uptier_opcode op, std::initializer_list<Shape> shapes
   if (std::find(shapes.begin(), shapes.end(), row.shape) != shapes.end()) return true;
   std::string cure = ", which only the library makes";
   if (const char* call = jit::call_that_makes(row.shape)) {
-    bool is_switch = row.shape == Shape::kSwitch;  // a keyword in C++
+    bool is_switch = row.shape == Shape::kSwitch;  // `switch` is a keyword in C++
     cure = std::string(": uptier_build_") + (is_switch ? "switch" : call) + " makes it";
   }
   return refuse(std::string(row.text) + " is an operation of another shape" + cure);

@@ -1,8 +1,9 @@
 // c_api/builder.h: the builder handle of the C API.
 //
-// It mirrors what a FunctionBuilder takes on trust: how many values there are, types of variables,
-// and how far each block is. So misuse is refused before it gets there, in every build. The first
-// refusal stays: afterwards every function does nothing.
+// It tracks the things that a FunctionBuilder trusts its caller with: the number of values, the
+// types of variables, and the state of each block. So misuse is refused before it reaches the
+// FunctionBuilder, in every build. The first refusal is final: after it every function does
+// nothing.
 //
 //   Thread: the one that runs the `build` callback.
 #pragma once
@@ -15,7 +16,8 @@
 #include "tiering/c_api/c_api.h"
 
 struct uptier_builder {
-  // Lists (cases, slots) are not longer than this: a count is wrong before memory is.
+  // Lists (cases, slots) are not longer than this, so a wrong count is detected before memory runs
+  // out.
   static constexpr size_t kMaxList = 1u << 20;
 
   struct BlockState {
@@ -25,29 +27,30 @@ struct uptier_builder {
 
   uptier_builder(uptier_runtime& r, uptier::FunctionBuilder& b);
 
-  // Each returns whether the function may go on; `what` is its name, for messages. `enter` for any,
-  // `enter_block` for what needs a current block, `enter_inst` for what appends to it.
+  // Each returns whether the function may continue; `what` is its name, for messages. `enter` is
+  // for any function, `enter_block` for those that need a current block, `enter_inst` for those
+  // that append to it.
   static bool enter(uptier_builder* b, const char* what);
   static bool enter_block(uptier_builder* b, const char* what);
   static bool enter_inst(uptier_builder* b, const char* what);
 
   // Remembers the error and returns false.
   bool refuse(std::string_view why);
-  // Memory was refused: likewise; returns the status.
+  // Records that memory ran out; returns the status.
   uptier_status ran_out() noexcept;
   uptier_status status() const;
 
   bool has(uptier_value v);
   bool has(uptier_block b);
   bool has(uptier_variable x);
-  // A block that can still be jumped to.
+  // Accepts a block that can still be jumped to.
   bool has_open(uptier_block b);
   bool is_type(uptier_type t);
-  // Whether there is such an operation and it has one of the shapes.
+  // Accepts an existing operation that has one of the shapes.
   bool is_op(uptier_opcode op, std::initializer_list<uptier::Shape> shapes);
-  // Whether a body may ask for such a probe.
+  // Accepts the kind of a probe that a body may request.
   bool is_probe(uptier_probe_kind kind);
-  // Converts a list of ids; false when one of them is wrong.
+  // Converts a list of ids; returns false if one of them is wrong.
   template <typename Typed, typename C>
   bool list(const C* ids, size_t count, std::vector<Typed>& out) {
     if (ids == nullptr && count != 0) return refuse("a list is NULL");
@@ -58,10 +61,10 @@ struct uptier_builder {
     }
     return true;
   }
-  // Converts an address; false when it is wrong. `allowed`: the flags that may be set.
+  // Converts an address; returns false if it is wrong. `allowed`: the flags that may be set.
   bool address(const uptier_address& at, uint32_t allowed, uptier::Address& out);
 
-  // Takes note of a new value and returns its id.
+  // Records a new value and returns its id.
   uptier_value made(uptier::Value v);
 
   uptier_runtime& runtime;
@@ -74,7 +77,7 @@ struct uptier_builder {
   std::vector<BlockState> blocks;
 };
 
-// Returns the builder's state; a null builder is an invalid argument.
+// Returns the builder's state, or UPTIER_INVALID_ARGUMENT for a null builder.
 inline uptier_status status_of(const uptier_builder* b) {
   return b != nullptr ? b->status() : UPTIER_INVALID_ARGUMENT;
 }

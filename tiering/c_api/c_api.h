@@ -1,11 +1,12 @@
-// c_api.h: what the handles of the C API hold, and how its functions fail.
+// c_api.h: the handles of the C API, and how its functions fail.
 //
-// Law: the C API is a shell over include/uptier/*.h. It checks what C++ takes on trust (handles,
-// ids, counts), so that the classes below it are only ever called rightly, and it decides nothing.
+// Law: the C API is a layer over include/uptier/*.h. It checks the arguments that C++ trusts
+// (handles, ids, counts), so that the classes below are always called correctly. It decides
+// nothing.
 //
-// Each function is a wall (profile/base/wall.h): memory that is refused is UPTIER_RESOURCE_EXHAUSTED. What
-// else a callback throws ends the process there, by `noexcept`, instead of unwinding through frames of
-// C.
+// Each function is a wall (profile/base/wall.h): running out of memory becomes
+// UPTIER_RESOURCE_EXHAUSTED. Any other exception of a callback ends the process there, by
+// `noexcept`, instead of unwinding through C frames.
 #pragma once
 
 #include <algorithm>
@@ -31,22 +32,22 @@ namespace uptier::tiering {
 uptier_status fail(uptier_error* error, uptier_status status, std::string_view message);
 uptier_status fail(uptier_error* error, const Error& e);
 uptier_status bad_argument(uptier_error* error, std::string_view message);
-// Memory was refused.
+// Memory ran out.
 uptier_status ran_out(uptier_error* error) noexcept;
 uptier_status status_of(ErrorCode code);
-// Whether the runtime is that of the parent of this process.
+// Says whether the runtime belongs to a parent of this process.
 bool forked(const uptier_runtime& runtime);
 uptier_status fail_forked(uptier_error* error);
-// Runtime::report(), which throws where memory is refused instead of saying nothing.
+// Runtime::report(), except that it throws if memory runs out.
 Report report_of(const uptier_runtime& runtime);
 
 // Writes `text` as snprintf would; see "Text" in uptier.h.
 uptier_status write_text(std::string_view text, char* buffer, size_t capacity, size_t* length,
                          uptier_error* error);
 
-// Copies what the caller of a version since `first` (the size that the struct was published with)
-// has set; members that it does not know are 0. Its first member is `size`. Returns what is wrong,
-// or null; kNewer for a struct of a later version.
+// Copies the members that the caller has set; `first` is the size of the struct in its first
+// version, and members that the caller does not know become 0. The first member is `size`. Returns
+// null, or the error; kNewer for a struct of a later version.
 inline constexpr const char* kNewer = "the caller was made for a later version of uptier.h";
 template <typename T>
 const char* read_struct(const T* from, size_t first, T& to) {
@@ -58,7 +59,7 @@ const char* read_struct(const T* from, size_t first, T& to) {
   std::memcpy(&to, from, from->size);
   return nullptr;
 }
-// Writes as much of `from` as the caller knows, and how much that is.
+// Writes as much of `from` as the caller's version has, and sets that size.
 template <typename T>
 const char* write_struct(T& from, size_t first, T* to) {
   static_assert(std::is_trivially_copyable_v<T> && offsetof(T, size) == 0);
@@ -68,16 +69,16 @@ const char* write_struct(T& from, size_t first, T* to) {
   std::memcpy(to, &from, from.size);
   return nullptr;
 }
-// What a struct was published with ends behind `member`.
+// The offset of the end of `member`, for the size of a struct's first version.
 #define UPTIER_C_END(type, member) (offsetof(type, member) + sizeof(type::member))
 
-// Returns the signature in C++, or what is wrong with it.
+// Converts a signature to C++, or returns an error.
 Result<Signature> signature_of(const uptier_signature& s);
 
-// Says how far a number of arguments is from what a signature wants; empty when it is that.
+// Returns an error text for a wrong number of arguments; empty if the number is right.
 std::string wrong_count(size_t given, const Signature& s);
 
-// Ids of C and C++: 0 is none, n is number n - 1.
+// Converts ids between C and C++: 0 is none, n is number n - 1.
 template <typename C, typename Tag>
 C to_c(Id<Tag> id) {
   return C{id.valid() ? id.number() + 1 : 0};
@@ -87,9 +88,9 @@ Typed from_c(C id) {
   return id.id == 0 ? Typed::none() : Typed(id.id - 1);
 }
 
-// A method that C registered, as the host that the runtime asks for its body.
+// A method that C registered: the Host that the runtime asks for the body.
 //
-// Thread: immutable but for `removed`, which is set once.
+// Thread: immutable except `removed`, which is set once.
 class CMethod final : public Host {
  public:
   CMethod(uptier_runtime& runtime, const uptier_method_info& info, const uptier_host& host,
@@ -105,9 +106,9 @@ class CMethod final : public Host {
   Status build(MethodId m, FunctionBuilder& b) noexcept override;
   const void* alias_scope() const noexcept override { return reinterpret_cast<void*>(build_); }
   void gone(MethodId) noexcept override { take_drop()(); }
-  // MethodInfo::host_resume of a method that C registered with one.
+  // The MethodInfo::host_resume of methods that C registered with one.
   static uint64_t resume(const HostFrame* frame) noexcept;
-  // Returns the host's `drop`, to be called with `user`; null when it was taken before.
+  // Returns the host's `drop`, to be called with `user`; null if it was taken before.
   struct Drop {
     void (*function)(void*);
     void* user;
@@ -136,9 +137,9 @@ class CMethod final : public Host {
   std::string name_;
 };
 
-// Methods by id, read without a lock: pages of pointers, published with release. A place that the
-// runtime gives to a new method has the id of that one, so the old one is not found any more and
-// goes.
+// Methods by id, read without a lock: pages of pointers, published with release. If the runtime
+// reuses a place, the place gets the new method's id; the old method is no longer found, and is
+// destroyed.
 class CMethodTable {
  public:
   explicit CMethodTable(uint64_t max_methods)
@@ -146,10 +147,10 @@ class CMethodTable {
 
   // Returns a method in service, or null. Thread: any.
   CMethod* find(uptier_method id) const;
-  // Takes a method that the runtime knows as `id`, and leaves it to the caller where memory is
-  // refused. Thread: any.
+  // Adds a method that the runtime knows as `id`; if memory runs out, the caller keeps it. Thread:
+  // any.
   void add(MethodId id, std::unique_ptr<CMethod>&& m);
-  // Takes methods out, all or none; false when one of them is not in service. Thread: any.
+  // Removes methods, all or none; returns false if one of them is not in service. Thread: any.
   bool remove(std::span<const uptier_method> ids, std::vector<CMethod*>& removed);
   // Calls `drop` of every method that was not removed.
   void drop_all() noexcept;
@@ -158,7 +159,7 @@ class CMethodTable {
   static constexpr uint32_t kPage = 1024;
   struct Page {
     struct Place {
-      std::atomic<uint32_t> number{MethodId::none().number()};  // of the method that is there
+      std::atomic<uint32_t> number{MethodId::none().number()};  // the number of the method here
       std::atomic<CMethod*> method{nullptr};
     };
     Place places[kPage];
@@ -166,7 +167,7 @@ class CMethodTable {
   };
 
   std::vector<std::atomic<Page*>> pages_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::vector<std::unique_ptr<Page>> owned_pages_;
 };
 
@@ -174,12 +175,12 @@ class CMethodTable {
 
 namespace uptier::tiering {
 
-// Where the library's log goes in C. Thread: immutable once a runtime has it.
+// The C function that receives the library's log. Thread: immutable once a runtime has it.
 struct CLog {
   uptier_log_function function = nullptr;
   void* user = nullptr;
 
-  // Options::log of a runtime whose log_user is a CLog.
+  // The Options::log function of a runtime whose log_user is a CLog.
   static void write(void* log, LogLevel level, std::string_view line) noexcept {
     assert(log != nullptr && static_cast<const CLog*>(log)->function != nullptr);
     const auto& to = *static_cast<const CLog*>(log);
@@ -196,7 +197,7 @@ struct uptier_options {
 
 namespace uptier::tiering {
 
-// A policy of C's, as the runtime asks it. Thread: as Policy; immutable.
+// A C policy, as the runtime calls it. Thread: as Policy; immutable.
 class CPolicy final : public Policy {
  public:
   explicit CPolicy(const uptier_policy& p) : policy_(p) {}
@@ -207,12 +208,12 @@ class CPolicy final : public Policy {
   uptier_policy policy_;
 };
 
-// Reads what C has passed; UPTIER_OK, or why not, in `error`.
+// Reads a C struct; returns UPTIER_OK, or fills `error`.
 uptier_status read_policy(const uptier_policy* from, uptier_policy& to, uptier_error* error);
 
 }  // namespace uptier::tiering
 
-// Members go in reverse order: the runtime stops before what it uses.
+// Members are destroyed in reverse order: the runtime stops before the things it uses.
 struct uptier_runtime {
   explicit uptier_runtime(const uptier::Options& o)
       : counts_fuel(o.fuel != 0), methods(o.max_methods) {}
@@ -224,7 +225,7 @@ struct uptier_runtime {
   std::unique_ptr<uptier::Policy> policy;  // or null
   uptier::tiering::CMethodTable methods;
   std::unique_ptr<uptier::Runtime> runtime;
-  std::mutex log_mutex;                     // guards what follows
-  std::vector<uptier::LogRecord> log = {};  // taken from the runtime, not yet by the caller
-  size_t log_read = 0;                      // how many of them are
+  std::mutex log_mutex;                     // guards the members below
+  std::vector<uptier::LogRecord> log = {};  // read from the runtime, not yet by the caller
+  size_t log_read = 0;                      // how many of them the caller has read
 };

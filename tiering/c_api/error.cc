@@ -1,4 +1,4 @@
-// How functions of the C API fail, write text and name numbers.
+// Error results, text output and names of numbers in the C API.
 #include <algorithm>
 #include <cstring>
 
@@ -6,7 +6,7 @@
 
 namespace uptier::tiering {
 
-// Codes that are younger than UPTIER_TRAPPED come behind it.
+// ErrorCodes added later than UPTIER_TRAPPED have greater status numbers.
 uptier_status status_of(ErrorCode code) {
   return code == ErrorCode::kForked ? UPTIER_FORKED : static_cast<uptier_status>(code) + 1;
 }
@@ -15,7 +15,7 @@ uptier_status fail(uptier_error* error, uptier_status status, std::string_view m
   if (error == nullptr) return status;
   error->status = status;
   size_t n = std::min(message.size(), sizeof error->message - 1);
-  // A cut text ends with a whole UTF-8 character.
+  // A truncated text must end with a whole UTF-8 character.
   while (n != 0 && n < message.size() && (static_cast<uint8_t>(message[n]) & 0xc0) == 0x80) --n;
   std::memmove(error->message, message.data(), n);  // may be the error's own text
   error->message[n] = 0;
@@ -69,7 +69,7 @@ std::string wrong_count(size_t given, const Signature& s) {
          std::to_string(s.params.size());
 }
 
-// The numbers that do not come from a common table.
+// Numbers that do not come from a common table must match.
 namespace {
 
 template <typename E>

@@ -1,4 +1,4 @@
-// Methods of the C API: the table behind their ids, coming, going, and their addresses.
+// Methods of the C API: the table of their ids, adding, removing, and their addresses.
 #include "profile/base/wall.h"
 
 #include <cassert>
@@ -20,8 +20,8 @@ uint64_t CMethod::resume(const HostFrame* f) noexcept {
   return m.resume_(&frame);
 }
 
-// What the callback throws ends the process, memory that it is refused included: it must not unwind
-// through the compiler, and C may not catch it.
+// If the callback throws, even for lack of memory, the process ends: the exception must not unwind
+// through the compiler, and C cannot catch it.
 uptier_status CMethod::call_build(MethodId m, uptier_builder& b, uptier_error& said) noexcept {
   assert(build_ != nullptr);
   return build_(user_, to_c<uptier_method>(m), &b, &said);
@@ -81,10 +81,10 @@ bool CMethodTable::remove(std::span<const uptier_method> ids, std::vector<CMetho
     if (find(id) == nullptr) return false;
   }
   assert(removed.empty());
-  removed.reserve(ids.size());  // from here on nothing is refused
+  removed.reserve(ids.size());  // from here on, nothing can run out of memory
   for (uptier_method id : ids) {
     CMethod* m = find(id);
-    if (m == nullptr) continue;  // named twice
+    if (m == nullptr) continue;  // it is listed twice
     m->removed.store(true, std::memory_order_release);
     assert(removed.size() < removed.capacity());
     removed.push_back(m);
@@ -103,7 +103,7 @@ void CMethodTable::drop_all() noexcept {
 
 namespace {
 
-// Returns what is wrong with the description of a method, or null.
+// Returns the error in the description of a method, or null.
 const char* problem(const uptier_method_info& info, const uptier_host& host) {
   if (info.name == nullptr) return "the method's name is NULL";
   if (host.build == nullptr && info.host_entry == nullptr) {
@@ -115,7 +115,7 @@ const char* problem(const uptier_method_info& info, const uptier_host& host) {
   return nullptr;
 }
 
-// Takes both structs, of this version or an earlier one.
+// Reads both structs, of this version or an earlier one.
 uptier_status read(const uptier_method_info* from, uptier_method_info& info, uptier_host& host,
                    uptier_error* error) {
   constexpr size_t kFirstInfo = UPTIER_C_END(uptier_method_info, host_resume);
@@ -132,7 +132,7 @@ uptier_status read(const uptier_method_info* from, uptier_method_info& info, upt
               std::string(what) + why);
 }
 
-// Refuses the ids from here on, all or none.
+// Marks all methods as removed, or none: from here on their ids are refused.
 uptier_status take_out(uptier_runtime* runtime, const uptier_method* methods, size_t count,
                        std::vector<CMethod*>& out, uptier_error* error) {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
@@ -181,7 +181,7 @@ uptier_status uptier_runtime_remove_methods(uptier_runtime* runtime, const uptie
                                             size_t count, uptier_error* error) noexcept try {
   std::vector<CMethod*> removed;
   std::vector<MethodId> ids;
-  // Taken before: when the runtime has removed them, others may have their places.
+  // Taken before the runtime removes the methods: then their slots may be reused.
   std::vector<CMethod::Drop> drops;
   if (methods != nullptr) {
     ids.reserve(count);

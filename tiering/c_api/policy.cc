@@ -1,4 +1,4 @@
-// Decisions, as the C API has them: a policy of the host's, the log, replay.
+// Decisions in the C API: policies of the host, the log, replay.
 #include "uptier/policy.h"
 
 #include "tiering/c_api/c_api.h"
@@ -56,13 +56,13 @@ void put_text(char (&to)[N], std::string_view text) {
   to[n] = 0;
 }
 
-// What a policy has written may have no end.
+// The text that a policy has written may lack its terminating zero.
 template <size_t N>
 std::string text_of(const char (&from)[N]) {
   return {from, strnlen(from, N)};
 }
 
-// A number that is no action becomes one that no policy may answer with, so it is taken for keep.
+// Maps an invalid number to an action that no policy may return, so it counts as keep.
 Action from_c_action(uptier_action a) {
   return a <= UPTIER_ACTION_BAN ? static_cast<Action>(a) : Action::kBan;
 }

@@ -1,4 +1,4 @@
-// Records of log probes and profiles that outlive the process, as the C API hands them out.
+// Records of log probes, and saved profiles, in the C API.
 #include <algorithm>
 
 #include "tiering/c_api/c_api.h"
@@ -8,7 +8,7 @@ using namespace uptier::tiering;
 
 namespace {
 
-// What a C answer has room for: totals, and the first entries.
+// A C answer: the totals and the first entries, as many as fit.
 struct Answer {
   uptier_profile_answer totals = {};
   uptier_profile_entry* entries;
@@ -61,7 +61,7 @@ uptier_status uptier_runtime_set_loop_meter(uptier_runtime* runtime, const char*
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (forked(*runtime)) return fail_forked(error);
   if (unit == nullptr && begin != nullptr) return bad_argument(error, "the unit is NULL");
-  // C has no noexcept; a function that throws ends the process here as it would there.
+  // C has no noexcept; if the function throws, the process ends here as it would at noexcept.
   using Begin = uint64_t (*)(void*) noexcept;
   using End = uint64_t (*)(void*, uint64_t) noexcept;
   LoopMeter meter;

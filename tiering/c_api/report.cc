@@ -1,4 +1,4 @@
-// What happened, as the C API tells it.
+// The reports in the C API.
 #include <algorithm>
 
 #include "tiering/c_api/c_api.h"
@@ -8,7 +8,8 @@ using namespace uptier::tiering;
 
 namespace {
 
-// Returns the row of a method; one that was never called has none, and so an empty one.
+// Returns a method's row of the report. A method that was never called has no row; returns an empty
+// one.
 MethodReport row_of(const uptier_runtime& runtime, MethodId m) {
   Report r = report_of(runtime);
   auto row = std::find_if(r.methods.begin(), r.methods.end(),

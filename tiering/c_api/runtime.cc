@@ -18,7 +18,7 @@ uptier_outcome to_c_outcome(const Outcome& o) {
           to_c<uptier_method>(o.trap.method)};
 }
 
-// Whether the calling thread is attached to the runtime. Costs three loads.
+// Says whether the calling thread is attached to the runtime. Costs three loads.
 bool is_attached(const uptier_runtime& r) {
   return static_cast<const RuntimeImpl&>(*r.runtime).engine().here() != nullptr;
 }
@@ -44,11 +44,11 @@ uptier_status start(Options o, const CLog& log, std::unique_ptr<TraceSink> sink,
   return UPTIER_OK;
 }
 
-// Bytes of a trace, on their way to C.
+// Passes the bytes of a trace on to C.
 class CSink final : public profile::ByteSink {
  public:
   explicit CSink(const uptier_trace_sink& to) : to_(to) {}
-  // Noexcept: what a callback throws must not unwind through the runtime.
+  // Noexcept: an exception of the callback must not unwind through the runtime.
   int64_t write(profile::ByteSpan bytes) noexcept override {
     int error = to_.write(to_.user, bytes.data(), bytes.size());
     return error == 0 ? static_cast<int64_t>(bytes.size()) : -last_word(error);
@@ -58,13 +58,13 @@ class CSink final : public profile::ByteSink {
   }
 
  private:
-  // TraceWriter asks again after EINTR; what a callback says is its last word.
+  // TraceWriter retries after EINTR; a callback is not retried, so EINTR becomes EIO.
   static int last_word(int error) { return error < 0 || error == EINTR ? EIO : error; }
 
   uptier_trace_sink to_;
 };
 
-// Starts a runtime from what C has passed; `sink` and `policy` may be null.
+// Starts a runtime from C arguments; `sink` and `policy` may be null.
 uptier_status start_with(const uptier_options* options, const uptier_trace_sink* sink,
                          std::unique_ptr<Policy> policy, uptier_runtime** out,
                          uptier_error* error) {
@@ -140,7 +140,7 @@ uptier_status uptier_runtime_create_with_policy(const uptier_options* options,
 
 void uptier_runtime_destroy(uptier_runtime* runtime) noexcept {
   if (runtime == nullptr || forked(*runtime)) return;
-  runtime->runtime.reset();  // nobody calls a host from here on
+  runtime->runtime.reset();  // no host is called from here on
   runtime->methods.drop_all();
   delete runtime;
 }
@@ -162,7 +162,7 @@ uptier_status uptier_runtime_invoke_limited(uptier_runtime* runtime, uptier_meth
   if (!miscounted.empty()) return bad_argument(error, miscounted);
   if (args == nullptr && count != 0) return bad_argument(error, "the arguments are NULL");
   if (!is_attached(*runtime)) {
-    // Here, not in Runtime::invoke, so that memory that is refused is told from a trap.
+    // Attach here, not in Runtime::invoke, so that a lack of memory differs from a trap.
     ThreadScope attached(*runtime->runtime);
     if (!attached.status()) return fail(error, attached.status().error());
     return uptier_runtime_invoke_limited(runtime, method, args, count, timeout_ns, fuel, out,
@@ -263,7 +263,7 @@ uptier_status uptier_runtime_observe(uptier_runtime* runtime, uptier_sampling ho
 
 uptier_status uptier_raise(uptier_trap code, uint64_t detail) noexcept try {
   if (code == UPTIER_TRAP_NONE || code >= UPTIER_TRAP_COUNT) return UPTIER_INVALID_ARGUMENT;
-  // Without an invoke nobody would take the trap, until an unrelated call does.
+  // Without an invoke, the trap would stay pending until an unrelated call took it.
   if (sampler::current_context()->activation == nullptr) return UPTIER_INVALID_ARGUMENT;
   Runtime::raise(static_cast<TrapCode>(code), detail);
   return UPTIER_OK;

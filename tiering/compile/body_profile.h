@@ -10,7 +10,7 @@
 
 namespace uptier::tiering {
 
-// Returns an indirect call's targets as the compiler knows them; those that were removed are left out.
+// Returns the targets of an indirect call for the compiler, without removed methods.
 jit::SiteTargets site_targets(const Estimates::Targets& seen, const jit::StubTable& stubs);
 // Returns the observed counts of a method's blocks and indirect calls.
 jit::BodyProfile body_profile(const Method& m, const Estimates& estimates,

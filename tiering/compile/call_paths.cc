@@ -11,22 +11,22 @@
 
 namespace uptier::tiering {
 
-// A callee that is at its best needs no counting: reach its code through the cell, past the stub,
-// or directly where it is the code that is being made.
+// A callee that is fully optimized needs no counting: the call goes through the cell, past the
+// stub, or directly if the callee is the code being made.
 jit::CallTarget CallPaths::target(MethodId callee) {
   using Kind = jit::CallTarget::Kind;
   const jit::StubTable& stubs = env_.stubs;
   bool gone = !env_.methods.serves(callee);
-  // A guess that was made before the removal compares the stub's address all the same.
+  // A guess that was made before the removal still compares with the stub's address.
   bool means = !gone || removed_meanwhile(callee);
   if (means && std::ranges::find(reached_, callee) == reached_.end()) reached_.push_back(callee);
   if (gone) return {Kind::kStub, env_.routines.gone()};
   Method& m = env_.methods.at(callee.index());
-  // Where the cell may lead to code that counts, the stub sees to it that the thread has counters.
+  // If the cell may lead to code that counts, the stub makes sure that the thread has counters.
   bool counts_all = env_.options.gap == GapMode::kExact || env_.always_instrumented ||
                     env_.options.count_optimized;
   if (counts_all || plan_.tier == Tier::kBaseline) return {Kind::kStub, stubs.stub(callee)};
-  // What is made for some values must not be called with others.
+  // Code specialized for some values must not be called with others.
   bool self = callee == plan_.method && !plan_.osr_loop.valid() && !plan_.for_values;
   if (self) return {Kind::kSelf, nullptr};
   bool best = m.optimized.load(std::memory_order_acquire) != nullptr;

@@ -1,4 +1,4 @@
-// CallPaths: how one compilation reaches its callees.
+// CallPaths: decides how one compilation reaches its callees.
 //
 //   baseline code, exact gaps   by the stub, which counts
 //   the method itself           directly
@@ -19,12 +19,12 @@ class CallPaths final : public jit::CallResolver {
   // `env` and `plan` outlive this.
   CallPaths(const CompileEnv& env, const Plan& plan) : env_(env), plan_(plan) {}
   jit::CallTarget target(MethodId callee) override;
-  // Those that were to be reached by their stubs so far, and all that were asked for.
+  // The callees to be reached by their stubs so far, and all that were requested.
   const std::vector<MethodId>& by_stub() const { return by_stub_; }
   const std::vector<MethodId>& reached() const { return reached_; }
 
  private:
-  // Returns whether a method was removed since the earliest LookingAround that exists began.
+  // Says whether a method was removed after the earliest current LookingAround began.
   bool removed_meanwhile(MethodId m) const;
 
   const CompileEnv& env_;

@@ -1,4 +1,4 @@
-// CompileEnv: what compilations work with. All of it outlives them.
+// CompileEnv: the dependencies of compilations. All of it outlives them.
 #pragma once
 
 #include "uptier/options.h"
@@ -27,11 +27,11 @@ struct ProbeChoice;
 
 struct CompileEnv {
   const Options& options;
-  const Options& live;          // the options as they are by now, and
-  const PolicyOptions& policy;  // what follows from them: read with the state mutex
+  const Options& live;          // the options with later changes,
+  const PolicyOptions& policy;  // and the policy derived from them: read under the state mutex
   const ProbeChoice& probe_choice;
   bool samples_calls;        // some calls are sampled
-  bool always_instrumented;  // all are
+  bool always_instrumented;  // all calls are
   Stress& stress;
   WaitedMutex& state_mutex;
   const MethodTable& methods;

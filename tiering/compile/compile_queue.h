@@ -1,7 +1,7 @@
-// CompileQueue: what is to be compiled, most urgent first.
+// CompileQueue: compilation requests, most urgent first.
 //
-// Bounded: when it is full the least urgent request is dropped, which the caller counts and undoes
-// (the method may ask again later). Equal priorities leave in the order of arrival.
+// Bounded: when it is full, the least urgent request is dropped; the caller counts and undoes it
+// (the method may ask again later). Requests of equal priority leave in the order of arrival.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -19,7 +19,7 @@ class CompileQueue {
  public:
   explicit CompileQueue(size_t capacity) : capacity_(capacity) {}
 
-  // Adds a request; returns the one that had to go, if any (possibly this one).
+  // Adds a request; returns the one that was dropped, if any (possibly this one).
   std::optional<Plan> push(const Plan& plan, double priority) {
     requests_.insert({plan, priority, next_++});
     assert(!requests_.empty());
@@ -29,7 +29,7 @@ class CompileQueue {
     return dropped;
   }
 
-  // Requests that are in the queue already stay.
+  // Requests that are already in the queue stay.
   void set_capacity(size_t capacity) { capacity_ = capacity; }
 
   std::optional<Plan> pop() {

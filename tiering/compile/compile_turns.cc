@@ -6,22 +6,23 @@
 namespace uptier::tiering {
 
 bool CompileTurns::any_here() const noexcept {
-  if (count_.load(std::memory_order_relaxed) == 0) return false;  // the thread's own are in it
+  // Relaxed: the count includes the thread's own turns.
+  if (count_.load(std::memory_order_relaxed) == 0) return false;
   std::lock_guard lock(mutex_);
   return std::ranges::any_of(
       turns_, [](const Turn& t) { return t.thread == std::this_thread::get_id() && !t.waits; });
 }
 
-// Returns the turn of who has the method, or null.
+// Returns the turn of the thread that has the method, or null.
 const CompileTurns::Turn* CompileTurns::taken_for(const Method* m) const {
   auto has = [&](const Turn& t) { return t.method == m && !t.waits; };
-  assert(std::ranges::count_if(turns_, has) <= 1);  // a method is one thread's at a time
+  assert(std::ranges::count_if(turns_, has) <= 1);  // one thread at a time has a method
   auto at = std::ranges::find_if(turns_, has);
   return at == turns_.end() ? nullptr : &*at;
 }
 
-// Returns whether who has a turn is the thread, or waits for it, or for one that does. There is no circle in
-// this, since whoever would have closed one was refused.
+// Says whether the thread has this turn, or whether the turn's owner waits, directly or indirectly,
+// for the thread. There is no cycle: a thread that would have closed one was refused.
 bool CompileTurns::waits_for(const Turn& has, std::thread::id thread) const {
   assert(!has.waits);
   const Turn* holder = &has;

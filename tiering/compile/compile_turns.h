@@ -1,16 +1,16 @@
-// CompileTurns: which thread describes and compiles which method.
+// CompileTurns: decides which thread describes and compiles which method.
 //
-// A method is one thread's at a time. `build` may run guest code, and so come to a method that is
-// described just now: by this thread, further up, or by another one, which may wait for what this
-// thread describes.
+// One thread at a time has the turn of a method. `build` may run guest code, and so reach a method
+// that is being described right now: by this thread, further up, or by another one, which in turn
+// may be waiting for a method that this thread describes.
 //
-// Law: nobody waits for who waits for him. Whoever would close such a circle is refused his turn at
-// once, so of those in it one is refused and all others go on.
+// Law: threads never wait in a circle. A thread that would close a circle is refused its turn at
+// once, so one thread of the circle is refused and all others proceed.
 //
-// There are as many turns as threads compile, and a method has nothing of it. Code that takes frames
-// away without running their destructors says so (forget_dropped).
+// There are as many turns as compiling threads, and methods store nothing for it. Code that drops
+// frames without running their destructors must call forget_dropped.
 //
-//   Thread: any; a CompileTurn is its thread's.
+//   Thread: any; a CompileTurn belongs to its thread.
 #pragma once
 
 #include <atomic>
@@ -28,10 +28,10 @@ class CompileTurns {
  public:
   CompileTurns() { turns_.reserve(kUsual); }
 
-  // Returns whether the calling thread has a turn, and so is in somebody's `build` or compiles.
+  // Says whether the calling thread has a turn, and so is inside a `build` or compiles.
   bool any_here() const noexcept;
-  // A trap has dropped the calling thread's frames below `frame`, and with them turns that it had
-  // there: `build` has called an entry, which trapped. Cost: a load where nobody has a turn.
+  // A trap has dropped the calling thread's frames below `frame`, including their turns: `build`
+  // has called an entry, which trapped. Cost: a load if no thread has a turn.
   void forget_dropped(const void* frame) noexcept;
 
  private:
@@ -49,17 +49,18 @@ class CompileTurns {
   bool waits_for(const Turn& has, std::thread::id thread) const;
   void count() { count_.store(turns_.size(), std::memory_order_relaxed); }
 
-  mutable std::mutex mutex_;  // guards what follows; a leaf
+  mutable std::mutex mutex_;  // guards the members below; a leaf
   std::condition_variable given_back_;
   std::vector<Turn> turns_;
-  std::atomic<size_t> count_{0};  // of turns_, for a look without the mutex
+  std::atomic<size_t> count_{0};  // size of turns_, for a check without the mutex
 };
 
-// The calling thread's turn with a method, for a scope; or none.
+// The calling thread's turn with a method, for a scope; it may be refused.
 class CompileTurn {
  public:
   enum class If : uint8_t { kEver, kFree };
-  // Waits for it. Not given: with kFree, where another has it; else where the wait would never end.
+  // Waits for the turn. It is refused with kFree if another thread has it, else if the wait would
+  // never end.
   CompileTurn(CompileTurns& all, const Method& m, If wait = If::kEver);
   ~CompileTurn();
   CompileTurn(const CompileTurn&) = delete;

@@ -25,14 +25,14 @@ namespace {
 
 bool is_real(Opcode op) { return op != Opcode::kProbe && op != Opcode::kLoopHeader; }
 
-// Where threads share the slab, makes the memory for it, to be on a cache line of its own.
+// Allocates the memory of a slab that threads share, with room to align it to a cache line.
 void make_slab(MethodShape& shape, const ProbeSet& probes) {
   bool shares = probes.shared() && probes.slab_words() != 0;
-  assert(shape.shared_slab.empty() && shape.shared == nullptr);  // its place never changes
+  assert(shape.shared_slab.empty() && shape.shared == nullptr);  // a shared slab never moves
   if (shares) shape.shared_slab.resize(probes.slab_words() + 8);
 }
 
-// The slab has been made.
+// Call it after the slab has been made.
 void learn_slab(Method& m, MethodShape& shape) {
   uint32_t words = m.probes->slab_words();
   if (m.probes->shared() && words != 0) {
@@ -43,7 +43,7 @@ void learn_slab(Method& m, MethodShape& shape) {
   m.slab_words.store(words, std::memory_order_release);
 }
 
-// What never changes.
+// Makes the parts that never change.
 std::unique_ptr<MethodShape> shape_of(const jit::Function& f, const void* alias_scope) {
   auto shape = std::make_unique<MethodShape>(f.loop_count);
   shape->block_weights.reserve(f.layout.size());
@@ -59,12 +59,12 @@ std::unique_ptr<MethodShape> shape_of(const jit::Function& f, const void* alias_
   return shape;
 }
 
-// What is to be observed: takes time to find out, and needs no lock.
+// The observation plan; making it takes time, and needs no lock.
 struct Observation {
   ProbeSet probes;
   std::vector<TimedLoop> timed_loops;
   MethodExits exits;
-  ValueVersions values;  // its sites
+  ValueVersions values;  // only the sites
 };
 
 Observation observation_of(const Method& m, const jit::Function& f, const jit::LoopForest& forest,
@@ -122,7 +122,8 @@ Status Describer::describe_ahead(Method& m) {
   return {};
 }
 
-// A body of which SSA form would take too much is asked for once more, and plainly from then on.
+// If the SSA form would take too much, the host is asked once more, and the body is described in
+// plain form from then on.
 Result<jit::Function> Describer::ask_host(Method& m) {
   if (!m.plainly) {
     FunctionBuilder b = spare_build_.begin(m.info.signature, m.info.name);
@@ -150,7 +151,7 @@ Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
     std::unique_ptr<MethodShape> shape = shape_of(f, m.host.alias_scope());
     std::lock_guard lock(env_.state_mutex);
     m.slab_words.store(Method::kNotPlanned, std::memory_order_release);
-    assert(!m.has_shape());  // it is never taken away
+    assert(!m.has_shape());  // a shape is never removed
     m.shape.put(std::move(shape));
     env_.observer.directory.keys().learn(m);
   }
@@ -166,7 +167,7 @@ Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
   return f;
 }
 
-// What was counted, and frames that go from code to code, are of the body that was described first.
+// Counts, and frames that change between versions, rely on the body that was described first.
 Error Describer::refuse_unlike(Method& m) {
   uint32_t times = m.unlike.fetch_add(1, std::memory_order_relaxed) + 1;
   if (times == Method::kMostUnlike) unstable_bodies_.fetch_add(1, std::memory_order_relaxed);
@@ -176,17 +177,16 @@ Error Describer::refuse_unlike(Method& m) {
   return {ErrorCode::kInvalidInput, text};
 }
 
-// Places what the library observes by itself, and plans it, unless that can wait: until code that
-// counts is to be made, or that uses what was counted. From then on each description has the same
-// probes. Copies made before and after have frames alike all the same: a probe of a parameter comes
-// before each of its uses, one of a branch in front of it, and of selections there are probes from the
-// beginning.
+// Places the library's own probes and plans them, unless that can wait until code is made that
+// counts, or that uses counts. From then on each description has the same probes. Copies made
+// before and after still have equal frames: a parameter probe precedes each use of the parameter, a
+// branch probe precedes the branch, and select probes are there from the beginning.
 void Describer::place_probes(Method& m, jit::Function& f, Observed observed) {
   bool planned = m.probes.made() != nullptr;
   bool plans = !planned && (observed == Observed::kYes || plans_at_once(m, f));
   bool selects = jit::selects_in_loops(f);
   if (!planned && !plans && !selects) return;
-  // Of the blocks alone, so what is placed in them does not change it.
+  // Depends on the blocks only, so probes placed in them do not change it.
   jit::LoopForest forest = jit::find_loop_forest(f);
   if ((planned || plans) && env_.options.value_versions) jit::place_param_probes(f, forest);
   if (selects) jit::place_select_probes(f, forest);
@@ -200,7 +200,7 @@ Status Describer::check_callees(const Method& m, const jit::Function& f) const {
       return Error{ErrorCode::kInvalidInput,
                    m.info.name + ": calls a method that is not registered"};
     }
-    if (!env_.methods.serves(c.method)) continue;  // a call that is not to be made any more
+    if (!env_.methods.serves(c.method)) continue;  // the call must not be made any more
     const MethodInfo& callee = env_.methods.at(c.method.index()).info;
     if (f.signatures[c.signature.index()] != callee.signature) {
       return Error{ErrorCode::kInvalidInput,
@@ -210,10 +210,9 @@ Status Describer::check_callees(const Method& m, const jit::Function& f) const {
   return {};
 }
 
-// Returns whether what is to be observed cannot wait for code that counts: where that is made with the
-// plain copy; where guards of plain code count; where calls alone tell all that there is to count,
-// and where traces tell of all calls; where threads count in one slab; and where earlier processes
-// have seen something.
+// Says whether the observation plan cannot wait for code that counts. Reasons: such code is made
+// together with the plain copy; guards in plain code count; there is nothing but calls to count;
+// traces report all calls; threads share one slab; earlier processes have saved a profile.
 bool Describer::plans_at_once(Method& m, const jit::Function& f) {
   bool waits = !copies_first(m) && m.info.host_resume == nullptr && branches(f) &&
                env_.probe_choice.flow.counters == CounterMode::kPerThread &&
@@ -232,16 +231,17 @@ void Describer::plan_probes(Method& m, const jit::Function& f, const jit::LoopFo
   Observation o = observation_of(m, f, forest, env_.probe_choice, policy);
   std::lock_guard lock(env_.state_mutex);
   learn_observation(m, std::move(o));
-  m.shape.made()->exits.limits_changed(env_.policy);  // since it was copied
+  m.shape.made()->exits.limits_changed(env_.policy);  // the policy may have changed since it was
+                                                      // copied
   env_.saved.learn_calls(m, f);
   env_.saved.adopt(m);
   if (m.body == nullptr) return;
-  // Who inlines it looks for what these probes have seen.
+  // Callers that inline the body need the sites of these probes.
   env_.bodies.forget_locked(m);
   env_.bodies.keep_locked(m, f);
 }
 
-// The same of a method that the host compiles by itself: its blocks are taken to be alike.
+// The same for a method that the host compiles itself: its blocks are assumed to be alike.
 void Describer::learn_own(Method& m) {
   assert(m.info.own_code && !m.has_shape());
   m.probes.put(ProbeSet(m.info.own_schema));

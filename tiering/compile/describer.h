@@ -1,12 +1,12 @@
-// Describer: from a host to IR: the description of a method, and what it teaches about it.
+// Describer: gets the description of a method from its host as IR, and learns from it.
 //
-// The first description says what never changes about the method. Its probes are planned when code that
-// counts, or code that uses counts, is to be made: most methods of a large program are called a few
-// times, and never get there (docs/notes/0040).
+// The first description determines the constant data of the method. Its probes are planned only
+// when code that counts, or code that uses counts, is to be made: most methods of a large program
+// are called a few times and never get there (docs/notes/0040).
 //
-//   Thread: any, one a method: the caller has the method's turn (compile_turns.h), looks around
-//   (LookingAround), and does not hold the state mutex; but learn_own(), whose caller holds it, and
-//   copies_first() and unstable_bodies(), any.
+//   Thread: any, one per method: the caller has the method's turn (compile_turns.h), has a
+//   LookingAround, and does not hold the state mutex. Exceptions: the caller of learn_own() holds it;
+//   copies_first() and unstable_bodies(): any.
 #pragma once
 
 #include <atomic>
@@ -26,21 +26,22 @@ class Describer {
   // `env` outlives this.
   explicit Describer(const CompileEnv& env) : env_(env) {}
 
-  // Whether the code that is made from a description counts, or uses counts.
+  // Says whether the code made from a description counts, or uses counts.
   enum class Observed : uint8_t { kYes, kNotYet };
-  // Returns a method's description; what was described ahead of its compilation is used once.
+  // Returns a method's description; a description made ahead of the compilation is used once.
   Result<jit::Function> describe(Method& m, Observed observed);
-  // Learns what there is to know of a method; its compilation will not ask the host again.
+  // Describes a method now; its compilation will not ask the host again.
   Status describe_ahead(Method& m);
   // Learns the shape of a method that the host compiles by itself.
   void learn_own(Method& m);
-  // The code of a description has been made: its memory serves the next one.
+  // The description has been compiled: its memory is reused for the next one.
   void keep(jit::Function f) { spare_build_.keep(std::move(f)); }
 
-  // Returns whether the instrumented copy is made with the plain one: it waits for the first sample, unless no
-  // sample may be missed.
+  // Says whether the instrumented copy is made together with the plain one. Otherwise it waits for
+  // the first sample, unless no sample may be missed.
   bool copies_first(const Method& m) const;
-  // Returns how many methods were described differently so often that they are given up.
+  // Returns the number of methods that were described differently too often, so that they are given
+  // up.
   uint64_t unstable_bodies() const { return unstable_bodies_.load(std::memory_order_relaxed); }
 
  private:

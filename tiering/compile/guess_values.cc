@@ -21,7 +21,7 @@ void take_site(const MethodProfile& p, const BodySite& site, SiteSnapshot& s) {
   const auto* only = std::get_if<RangeAnswer>(&a->what);
   const RangeAnswer* range = values != nullptr ? &values->range : only;
   if (range == nullptr || range->count < s.samples) return;
-  if (range->min > range->max) return;  // a file may say anything
+  if (range->min > range->max) return;  // a saved file may contain anything
   s.samples = range->count;
   s.min = range->min;
   s.max = range->max;
@@ -33,7 +33,7 @@ void take_site(const MethodProfile& p, const BodySite& site, SiteSnapshot& s) {
   s.seen = std::min(values->values.front().count, s.samples);
 }
 
-// What the profile, of this run or an earlier one, answers about a value site.
+// Returns the profile of a value site, from this run or an earlier one.
 SiteSnapshot site_snapshot(const Method& m, const MethodProfile& seen, const BodySite& site,
                            const PolicyOptions& o) {
   SiteSnapshot s;
@@ -46,7 +46,7 @@ SiteSnapshot site_snapshot(const Method& m, const MethodProfile& seen, const Bod
 
 }  // namespace
 
-// The stress plan's guesses are small values that may be wrong.
+// With stress, guesses are small values that may be wrong.
 std::vector<jit::SiteValues> guess_values(const CompileEnv& env, Method& m, const Plan& plan) {
   std::vector<jit::SiteValues> guesses;
   bool stressed = env.stress.active(StressKind::kValues);

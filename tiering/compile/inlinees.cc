@@ -17,7 +17,7 @@
 namespace uptier::tiering {
 namespace {
 
-// Returns whether alias classes mean the same in both.
+// Says whether alias classes have the same meaning in both.
 bool same_classes(const Method& a, const Method& b) {
   return a.shape->alias_scope == b.shape->alias_scope &&
          a.info.key.module_key == b.info.key.module_key;
@@ -85,8 +85,8 @@ const Inlinees::Saved& Inlinees::saved(const jit::InlinePath& path) {
   return at->second;
 }
 
-// Sites with as many samples as a first window of convergence.h. That these are single draws is
-// assumed, as of the rest of a saved profile (phase.cc).
+// Uses sites with as many samples as a first window of convergence.h. They are assumed to be single
+// draws, like the rest of a saved profile (phase.cc).
 Inlinees::Saved Inlinees::saved_locked(const Method& root, const jit::InlinePath& path) const {
   constexpr uint64_t kLeastSamples = 64;
   Saved out;
@@ -140,7 +140,7 @@ std::vector<InlinedOrigin> Inlinees::origins(const jit::Code& code,
   return out;
 }
 
-// `error` receives how far the profile may lie from the truth.
+// `error` receives the bound on the profile's distance from the truth.
 std::unique_ptr<jit::Inlinee> Inlinees::make(MethodId id, double& error) {
   std::lock_guard lock(env_.state_mutex);
   if (!env_.methods.serves(id)) return nullptr;

@@ -1,8 +1,8 @@
-// Inlinees: what the optimizing compiler may know of other methods, for one compilation.
+// Inlinees: the data about other methods for one compilation by the optimizing compiler.
 //
-// Bodies are those that were kept when the methods were described (Method::body): the host is not
-// asked again, for its answer could wait for a lock that the one who waits for this compilation
-// holds. So a method that was never called cannot be inlined, nor one that is large.
+// Bodies were kept when the methods were described (Method::body). The host is not asked again: its
+// answer could wait for a lock held by a thread that waits for this compilation. So a method that
+// was never called cannot be inlined, nor a large one.
 //
 //   Thread: one compilation's. find() takes the state mutex; the caller must not hold it.
 #pragma once
@@ -19,8 +19,8 @@ namespace uptier::tiering {
 
 class Inlinees final : public jit::InlineeSource {
  public:
-  // For a compilation of `root`, the version of number `serial`. Without `profiles` methods are told
-  // of, but not what was observed of them. `env` outlives this.
+  // For a compilation of `root`, whose version has the number `serial`. Without `profiles`, methods
+  // are provided without their profiles. `env` outlives this.
   Inlinees(const CompileEnv& env, MethodId root, uint64_t serial, bool profiles)
       : env_(env), root_(root), serial_(serial), profiles_(profiles) {}
 
@@ -28,15 +28,15 @@ class Inlinees final : public jit::InlineeSource {
   const jit::InlinedBlocks* find_blocks(const jit::InlinePath& path) override;
   const std::vector<jit::SiteTargets>* find_targets(const jit::InlinePath& path) override;
 
-  // Returns what code was made from of the bodies that are inlined into it; `blocks` as
-  // OptimizeRequest::inlined_blocks says.
+  // Returns the profiles of inlined bodies that the code was made from; `blocks` as in
+  // OptimizeRequest::inlined_blocks.
   std::vector<InlinedOrigin> origins(const jit::Code& code,
                                      std::vector<std::vector<float>> blocks) const;
 
  private:
   struct Known {
     std::unique_ptr<jit::Inlinee> inlinee;  // null: not to be inlined
-    double error = 1;                       // how far its profile may lie from the truth
+    double error = 1;                       // bound on its profile's distance from the truth
   };
   // The windows of the root's copy, once its profile has drifted.
   struct Phase {
@@ -45,13 +45,13 @@ class Inlinees final : public jit::InlineeSource {
     std::map<jit::InlinePath, std::vector<jit::SiteTargets>> targets;
   };
 
-  // The targets that earlier processes have seen for the indirect calls of a body at its place.
+  // Targets of a body's indirect calls at its place, from earlier processes.
   struct Saved {
     std::vector<jit::SiteTargets> targets;
-    double error = 0;  // how far their shares may lie from the truth
+    double error = 0;  // bound on the distance of their shares from the truth
   };
 
-  // `error` receives how far the profile may lie from the truth. Null: not to be inlined.
+  // `error` receives the bound on the profile's distance from the truth. Null: not to be inlined.
   std::unique_ptr<jit::Inlinee> make(MethodId id, double& error);
   const Phase& phase();
   const Saved& saved(const jit::InlinePath& path);
@@ -62,8 +62,8 @@ class Inlinees final : public jit::InlineeSource {
   uint64_t serial_;
   bool profiles_;
   std::map<MethodId, Known> known_;
-  std::optional<Phase> phase_;              // once asked for
-  std::map<jit::InlinePath, Saved> saved_;  // likewise
+  std::optional<Phase> phase_;              // made at the first request
+  std::map<jit::InlinePath, Saved> saved_;  // made at the first request
 };
 
 }  // namespace uptier::tiering

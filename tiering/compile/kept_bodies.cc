@@ -8,9 +8,9 @@
 namespace uptier::tiering {
 namespace {
 
-// Bodies of more IR instructions are not kept: they would not be inlined.
+// Larger bodies, in IR instructions, are not kept: they would not be inlined.
 constexpr size_t kMostKept = 1000;
-// What all bodies that are kept may take, in bytes.
+// The limit on the memory of all kept bodies, in bytes.
 constexpr uint64_t kKeptBytes = 32 << 20;
 
 uint64_t bytes_of(const jit::Function& f) {
@@ -28,7 +28,7 @@ bool KeptBodies::wanted() const {
 }
 
 void KeptBodies::keep_locked(Method& m, const jit::Function& f) {
-  // Code that comes from methods outside of the range must not hide in those inside.
+  // The code of methods outside the range must not hide in methods inside it.
   bool in_range = OptRange::parse(options_.opt_range)->contains(method_hash(m.info));
   bool may = wanted() && in_range && !m.body && f.insts.size() <= kMostKept &&
              jit::find_frame_memory(f) == nullptr;

@@ -1,9 +1,9 @@
-// KeptBodies: bodies that are kept as they were built, for callers that inline them (Method::body).
+// KeptBodies: keeps bodies as they were built, for callers that inline them (Method::body).
 //
-// The law: only code from inside of opt_range, no larger than what is ever inlined, and all of it
-// together no more than kKeptBytes. A body that does not fit is not inlined, which is never wrong.
+// The law: only bodies of methods in opt_range, no larger than the limit for inlining, and all of
+// them together at most kKeptBytes. A body that does not fit is not inlined, which is never wrong.
 //
-//   Thread: what ends in _locked with the state mutex; the rest any.
+//   Thread: functions with _locked: with the state mutex; the rest: any.
 #pragma once
 
 #include <atomic>
@@ -19,12 +19,12 @@ class KeptBodies {
   // `options` outlives this.
   explicit KeptBodies(const Options& options) : options_(options) {}
 
-  // Returns whether anything is inlined at all.
+  // Says whether anything is inlined at all.
   bool wanted() const;
-  // Returns whether a body that was kept has guards: then code that inlines may have some.
+  // Says whether a kept body has guards: then code that inlines may have some.
   bool have_guards() const { return guards_.load(std::memory_order_relaxed); }
 
-  // Keeps a method's body, unless there is one or the law forbids it; and gives it up.
+  // Keeps a method's body, unless it has one or the law forbids it; forgets it.
   void keep_locked(Method& m, const jit::Function& f);
   void forget_locked(Method& m);
 

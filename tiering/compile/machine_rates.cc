@@ -1,13 +1,13 @@
-// What compiling and running take on this machine, before there is anything to decide.
+// Measures the speed of compiling and running on this machine, before there is anything to decide.
 //
-//   a small body   optimized: what only the first compilation of a process pays
+//   a small body   optimized: takes the costs of a process's first compilation
 //   a body         optimized: processor time / instructions    -> CompileRate::begin
 //                  baseline, run a few times: least time / instructions -> BaselineRate::begin
 //
-// by the worker before its first job, so the host waits for nothing. Without a worker nothing is
-// measured: such runs are to repeat themselves. The code lies in the runtime's space while it lasts.
-// What cannot be had stays as it is assumed, and so does what was set to something else than its
-// default.
+// The worker does this before its first job, so the host never waits. Without a worker nothing is
+// measured, since such runs must be reproducible. The code lives in the runtime's code space
+// meanwhile. Rates that cannot be measured, or whose options differ from the default, are left as
+// they are.
 #include <algorithm>
 #include <cassert>
 #include <memory>
@@ -25,14 +25,14 @@ namespace {
 constexpr uint32_t kUnits = 12;
 constexpr int64_t kRounds = 32;
 constexpr int kRuns = 8;
-constexpr uint32_t kArm = 3;  // instructions of each side of a branch
+constexpr uint32_t kArm = 3;  // instructions on each side of a branch
 
 class NoCalls final : public jit::CallResolver {
  public:
   jit::CallTarget target(MethodId) override { return {}; }
 };
 
-// One step of the body: arithmetic, and a branch whose sides cost the same.
+// One step of the body: arithmetic, and a branch with sides of equal cost.
 void build_unit(FunctionBuilder& b, Variable x, Variable y, int64_t k) {
   b.def(x, b.binary(Opcode::kAdd, b.binary(Opcode::kMul, b.use(x), b.i64(2 * k + 3)), b.use(y)));
   Block add = b.create_block(), flip = b.create_block(), on = b.create_block();
@@ -49,7 +49,7 @@ void build_unit(FunctionBuilder& b, Variable x, Variable y, int64_t k) {
   b.seal(on);
 }
 
-// A loop of `units` steps that goes round as often as its argument says.
+// A loop of `units` steps; the argument is the number of iterations.
 Result<jit::Function> build_body(uint32_t units) {
   FunctionBuilder b({{Type::kI64}, Type::kI64}, "calibrate");
   Variable x = b.declare(Type::kI64), y = b.declare(Type::kI64), left = b.declare(Type::kI64);
@@ -84,7 +84,7 @@ uint32_t instructions_of(const jit::Function& f) {
   return n;
 }
 
-// Compiled code with nothing due and no end of its stack, as on a thread that is not attached.
+// Lets compiled code run with nothing due and no stack limit, as on a thread that is not attached.
 class Unattached {
  public:
   Unattached() : before_(sampler::exchange_context(nullptr)) {}
@@ -102,7 +102,7 @@ struct Shop {
   std::vector<std::unique_ptr<jit::Code>> made;
 };
 
-// Returns ns an instruction of the optimizing compiler, or 0.
+// Returns the ns per instruction of the optimizing compiler, or 0.
 double time_compiling(Shop& shop, uint32_t units) {
   uint64_t start = thread_cpu_ns();
   Result<jit::Function> f = build_body(units);
@@ -115,7 +115,7 @@ double time_compiling(Shop& shop, uint32_t units) {
   return taken / instructions_of(*f);
 }
 
-// Returns ns an instruction of baseline code, or 0.
+// Returns the ns per instruction of baseline code, or 0.
 double time_baseline(Shop& shop) {
   Result<jit::Function> f = build_body(kUnits);
   if (!f) return 0;
@@ -162,7 +162,8 @@ void MachineRates::calibrate(const jit::Helpers& helpers, jit::CodeSpace& space,
   if (!clock) clock = sampler::CycleClock::calibrate();
   std::lock_guard lock(state_mutex);
   ns_per_cycle_ = clock->ns_per_cycle;
-  // The report tells of code of methods only. Theirs is freed with this mutex held.
+  // The report must count only the code of methods, so subtract this. The mutex is held while it is
+  // freed.
   uint64_t freed = space.bytes_freed();
   shop.made.clear();
   assert(space.bytes_freed() >= freed);
@@ -171,7 +172,7 @@ void MachineRates::calibrate(const jit::Helpers& helpers, jit::CodeSpace& space,
   baseline_rate_.begin(running);
 }
 
-// The instructions of the bodies in a version that are not its method's own.
+// Returns the number of instructions in a version that come from inlined bodies.
 uint64_t MachineRates::inlined_size(const Version& v) const {
   uint64_t size = 0;
   for (const jit::InlineRow& row : v.code->tables().inlined) {
@@ -190,7 +191,7 @@ void MachineRates::tell(uint64_t instructions, SystemSnapshot& s) const {
   if (!options_.measure_rates) return;
   s.compile_ns = compile_rate_.ns_of(instructions);
   if (speedup_.trials() != 0) s.speedup = speedup_.factor();
-  // What was set, at the start or since, stands.
+  // A rate that was set, at the start or later, is kept.
   bool set = live_.baseline_ns != PolicyOptions{}.baseline_ns;
   if (!set && baseline_rate_.measured()) s.baseline_ns = baseline_rate_.ns();
 }

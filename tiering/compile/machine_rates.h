@@ -1,11 +1,12 @@
-// MachineRates: what compiling and running take on this machine, and what has been spent on compiling.
+// MachineRates: the speed of compiling and running on this machine, and the total time of
+// compilations.
 //
-//   compile_ns   begins at what is assumed, or at what calibrate() measured; then CompileRate
-//   baseline_ns  likewise; then BaselineRate, by trials
-//   speedup      begins at what is assumed; then SpeedupRate, by trials
+//   compile_ns   starts with an assumption or a measurement of calibrate(); then CompileRate
+//   baseline_ns  the same; then BaselineRate, by trials
+//   speedup      starts with an assumption; then SpeedupRate, by trials
 //
-// A rate that an embedder has set to another value than its default stays as it is. Without measure_rates
-// all rates stay as they are assumed.
+// A rate that an embedder has changed from its default stays as it is. Without measure_rates, all
+// rates stay as assumed.
 //
 //   Thread: the caller holds the runtime's state mutex; calibrate() takes it.
 #pragma once
@@ -28,33 +29,33 @@ namespace uptier::tiering {
 
 class MachineRates {
  public:
-  // All outlive this. `live`: what of the options changes.
+  // All outlive this. `live`: the options with later changes.
   MachineRates(const Options& options, const Options& live, const MethodTable& methods);
 
-  // Measures, before there is anything to decide; the worker's, once. `clock`: what it knows of the
-  // time stamp counter, if it does. Cost: compiles three small bodies and runs one of them a few times;
-  // a clock that is not known takes what CycleClock::calibrate does.
+  // Measures, before there is anything to decide; the worker calls it once. `clock`: the known rate
+  // of the time stamp counter, if any. Cost: compiles three small bodies and runs one of them a few
+  // times; without `clock`, also CycleClock::calibrate.
   void calibrate(const jit::Helpers& helpers, jit::CodeSpace& space, WaitedMutex& state_mutex,
                  std::optional<sampler::CycleClock> clock);
 
-  // Adds what a version of a method took to compile, which comes into service.
+  // Adds the compile time of a version that is being installed.
   void note_compiled(const Method& m, const Version& v);
-  // Returns whether one more trial of a method's first optimized version may begin, and counts it.
+  // Says whether one more trial of a method's first optimized version may begin, and counts it.
   bool begin_trial() { return speedup_.begin(); }
-  // Adds what a trial has found: how many times as fast as baseline code optimized code was.
+  // Adds the result of a trial: optimized code was `ratio` times as fast as baseline code.
   void note_speedup(double ratio) { speedup_.add(ratio); }
-  // Likewise: the cycles of one call of baseline code, and the instructions that it executes.
+  // The same: the cycles of one call of baseline code, and the instructions that it executes.
   void note_baseline(double instructions, double cycles) {
     baseline_rate_.add(instructions, cycles * ns_per_cycle_);
   }
 
-  // Says in a snapshot what is known of a method of so many instructions.
+  // Fills in the rates, for a method with so many instructions.
   void tell(uint64_t instructions, SystemSnapshot& s) const;
 
-  // Of optimizing, ns an instruction; and of all compilations, in ns.
+  // Optimizing time in ns per instruction; and the time of all compilations, in ns.
   double compile_ns() const { return compile_rate_.ns(); }
   uint64_t compile_ns_total() const { return compile_ns_total_; }
-  // Bytes of code that calibrate() had freed, which was no method's.
+  // Bytes of code of calibrate() that were freed; they belonged to no method.
   uint64_t bytes_freed() const { return calibration_bytes_; }
 
  private:

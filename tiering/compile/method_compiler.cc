@@ -78,8 +78,8 @@ Status MethodCompiler::make_own(Method& m, const Plan& plan, Version& v) {
 
 namespace {
 
-// What finished code means: its calls, and bodies that it has in it, by their ids or by the addresses
-// of their stubs.
+// Records which methods finished code refers to: callees and inlined bodies, by their ids or by the
+// addresses of their stubs.
 void learn_references(Version& v, std::span<const MethodId> called) {
   for (MethodId m : called) v.refers_to.push_back(m.index());
   if (v.code != nullptr) {
@@ -151,7 +151,7 @@ void MethodCompiler::take_poll_words(Version& v, uint32_t loops) {
 
 namespace {
 
-// Options::max_compile_ms, of the thread that compiles.
+// Enforces Options::max_compile_ms, in processor time of the compiling thread.
 class CpuLimit final : public jit::CompileLimit {
  public:
   explicit CpuLimit(uint64_t ms) : ms_(ms), end_(thread_cpu_ns() + ms * 1'000'000) {}
@@ -159,7 +159,7 @@ class CpuLimit final : public jit::CompileLimit {
     if (thread_cpu_ns() > end_) pass_ = pass;
     return pass_ != nullptr;
   }
-  // Says why the compilation has ended, if this has ended it.
+  // If the limit has stopped the compilation, returns an error that says so.
   Status verdict(const Method& m, Status s) const {
     if (s || pass_ == nullptr) return s;
     return Error{ErrorCode::kUnsupported, m.info.name + ": optimizing it takes more than " +
@@ -174,7 +174,7 @@ class CpuLimit final : public jit::CompileLimit {
 
 }  // namespace
 
-// What is larger stays in the code it has.
+// A larger method keeps the code that it has.
 Status MethodCompiler::check_size(const Method& m) const {
   if (!m.has_shape()) return {};
   assert(!m.info.own_code);
@@ -204,7 +204,7 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
     std::lock_guard lock(env_.state_mutex);
     v.values = m.value_versions->wanted;
   }
-  // The last version that a method may have leaves nothing out.
+  // The last version that a method may have must be complete, so nothing is pruned from it.
   Options live = live_options();
   bool last = m.optimizing->versions + 1 >= live.max_recompiles;
   bool loop_copy = plan.copy == Copy::kInstrumented && plan.osr_loop.valid();
@@ -280,7 +280,7 @@ jit::BodyProfile MethodCompiler::known_profile(Method& m, const Plan& plan, Vers
   return p;
 }
 
-// Says in a version what it is made from.
+// Records the profile that a version was made from.
 void MethodCompiler::note_origin_locked(const Method& m, const jit::BodyProfile& p,
                                         Version& v) const {
   assert(p.blocks.empty() || p.blocks.size() == m.shape->block_weights.size());

@@ -1,12 +1,12 @@
-// MethodCompiler: from a Plan to a Version: describe, verify, compile.
+// MethodCompiler: turns a Plan into a Version: describe, verify, compile.
 //
-// The law: what fails here never fails a running method. Nothing is put in service, and of a method
-// nothing changes but what is learnt about it: its shape from its first description, what is to be
-// observed when code that counts is first made.
+// The law: a failure here never fails a running method. Nothing is installed, and the method
+// changes only by the data learnt about it: its shape by the first description, its probes when
+// code that counts is first made.
 //
-//   Thread: any, one a method: the caller has the method's turn (compile_turns.h), looks around
-//   (LookingAround), and does not hold the state mutex, which is taken for what is read of others; but
-//   polls_refused(), and what ends in _locked.
+//   Thread: any, one per method: the caller has the method's turn (compile_turns.h), has a
+//   LookingAround, and does not hold the state mutex, which is taken to read the data of other methods.
+//   Exceptions: polls_refused(): any; functions with _locked: with the state mutex.
 #pragma once
 
 #include <atomic>
@@ -32,19 +32,19 @@ class MethodCompiler {
   Describer& describer() { return describer_; }
   const Describer& describer() const { return describer_; }
 
-  // Makes what `plan` asks for, by the host's compiler or ours.
+  // Makes the version for `plan`, by the host's compiler or ours.
   Result<std::unique_ptr<Version>> make(Method& m, const Plan& plan);
-  // Makes baseline code for frames that leave better code.
+  // Makes baseline code for frames that leave optimized code.
   Result<std::unique_ptr<Version>> make_enterable(Method& m);
-  // Makes a call of the host's function that looks for a trap when it returns. The caller holds the
-  // state mutex, and need not have the turn.
+  // Makes a thunk that calls the host's function and checks for a trap when it returns. The caller
+  // holds the state mutex, and needs no turn.
   Result<std::unique_ptr<Version>> make_host_thunk_locked(const Method& m);
 
-  // Returns how many versions had to do without words to call their frames back by.
+  // Returns the number of versions without poll words, so that their frames cannot be called back.
   uint64_t polls_refused() const { return polls_refused_.load(std::memory_order_relaxed); }
 
  private:
-  // Returns the serial number of a version that begins now.
+  // Returns the serial number of a version that is begun now.
   uint64_t next_serial() { return serials_.fetch_add(1, std::memory_order_relaxed) + 1; }
   Options live_options() const;
   Status check_size(const Method& m) const;
@@ -58,7 +58,7 @@ class MethodCompiler {
 
   const CompileEnv env_;
   Describer describer_;
-  std::atomic<uint64_t> serials_{0};  // versions that were begun
+  std::atomic<uint64_t> serials_{0};  // number of versions begun
   std::atomic<uint64_t> polls_refused_{0};
 };
 

@@ -8,8 +8,8 @@ namespace uptier::tiering {
 
 void Requests::add(Method& m, const Plan& plan, double priority) {
   assert(plan.method == m.id);
-  if (m.removed) return;        // frames of a retired one tell what they meet
-  if (m.is_unstable()) return;  // would fail as before; who has asked does not ask again
+  if (m.removed) return;        // frames of a removed method still report events
+  if (m.is_unstable()) return;  // it would fail as before, and the caller does not ask again
   if (plan.osr_loop.valid() && plan.copy == Copy::kPlain) {
     assert(plan.osr_loop.index() < m.shape->loop_count);
     m.shape.made()->osr_requested[plan.osr_loop.index()] = true;
@@ -17,7 +17,7 @@ void Requests::add(Method& m, const Plan& plan, double priority) {
     m.optimized_requested = true;
   }
   if (std::optional<Plan> dropped = queue_.push(plan, priority)) {
-    assert(methods_.serves(dropped->method));  // of those that are removed the queue has nothing
+    assert(methods_.serves(dropped->method));  // the queue has no plans of removed methods
     Method& of = methods_.at(dropped->method.index());
     events_.emit(event_of(EventKind::kDropped, of));
     done(of, *dropped);
@@ -25,7 +25,8 @@ void Requests::add(Method& m, const Plan& plan, double priority) {
 }
 
 void Requests::done(Method& m, const Plan& plan) {
-  if (plan.osr_loop.valid() && plan.copy == Copy::kInstrumented) return;  // there may be no other
+  // LoopCopy::asked stays set: there is no second request.
+  if (plan.osr_loop.valid() && plan.copy == Copy::kInstrumented) return;
   if (plan.osr_loop.valid()) {
     assert(plan.osr_loop.index() < m.shape->loop_count);
     m.shape.made()->osr_requested[plan.osr_loop.index()] = false;

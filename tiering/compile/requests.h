@@ -1,11 +1,12 @@
-// Requests: what is to be compiled, and what methods know of having asked for it.
+// Requests: the compilation requests, and the flags of methods that have made one.
 //
 //   asked --> queued --pop--> compiled --done--> may be asked for again
 //                  \--no room: dropped, counted--/
 //
-// Law: a method asks for each of its versions once at a time. What says so (Method::osr_requested,
-// optimized_requested, copy_asked, ...) is set here when the request goes into the queue, or before
-// by the thread that asked, and taken back here when the request is done with, one way or the other.
+// Law: a method has at most one request for each of its versions. The flags of that
+// (Method::optimized_requested, Method::copy_asked, MethodShape::osr_requested, ...) are set here
+// when the request is queued, or earlier by the thread that asked; they are cleared here when the
+// request ends, in whatever way.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -24,11 +25,11 @@ class Requests {
   Requests(size_t capacity, const MethodTable& methods, Events& events)
       : queue_(capacity), methods_(methods), events_(events) {}
 
-  // Queues what a method is to have; nothing for one that was removed.
+  // Queues a request; does nothing for a removed method.
   void add(Method& m, const Plan& plan, double priority);
-  // The request is done with, one way or the other.
+  // The request has ended, in whatever way.
   void done(Method& m, const Plan& plan);
-  // Takes what there is for a method out of the queue.
+  // Removes the requests of a method.
   void remove(MethodId m) { queue_.remove(m); }
 
   std::optional<Plan> pop() { return queue_.pop(); }

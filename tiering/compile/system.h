@@ -1,5 +1,5 @@
-// System: what decisions on a method are made with besides it (SystemSnapshot): how long compilations
-// wait, whether there is room for code, and what compiling and running take on this machine.
+// System: the inputs of decisions that do not depend on the method's behavior (SystemSnapshot): the
+// length of the queue, the room for code, and the speed of compiling and running on this machine.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -15,9 +15,8 @@
 
 namespace uptier::tiering {
 
-// The length of the queue as decisions see it: it rises at once, and falls when the queue has become
-// half as long. So requests that come and go about one length do not move the bar to and fro with
-// each of them.
+// The length of the queue for decisions. It rises at once, and falls when the queue has become half
+// as long. So a queue that varies around one length does not change the decisions back and forth.
 class SteadyQueue {
  public:
   uint32_t see(uint32_t length) {
@@ -31,12 +30,12 @@ class SteadyQueue {
 
 class System {
  public:
-  // All outlive this. `live`: what of the options changes.
+  // All outlive this. `live`: the options with later changes.
   System(const Options& live, const Requests& requests, const jit::CodeSpace& space,
          const MachineRates& machine)
       : live_(live), requests_(requests), space_(space), machine_(machine) {}
 
-  // Returns whether there is as much code in service as there may be.
+  // Says whether the code in service has reached the budget.
   bool budget_spent() const { return space_.bytes_in_service() >= live_.code_budget; }
 
   SystemSnapshot snapshot(const Method& m) const {
@@ -48,7 +47,7 @@ class System {
   }
 
  private:
-  mutable SteadyQueue queue_;  // whoever asks has the state mutex
+  mutable SteadyQueue queue_;  // guarded by the state mutex
   const Options& live_;
   const Requests& requests_;
   const jit::CodeSpace& space_;

@@ -11,9 +11,9 @@
 namespace uptier::tiering {
 namespace {
 
-// Samples a second that a method is worth at first, and the least calls between two. Each 64 samples
-// the gap doubles, until it is so many times as long: a copy that counts targets may take several
-// times as long as the plain code.
+// A method is sampled kSamplesPerSecond times a second at first, with gaps of at least kDensest
+// calls. The gap doubles every 64 samples until it has grown by kWidens, because a copy that counts
+// targets may take several times as long as the plain code.
 constexpr double kSamplesPerSecond = 500;
 constexpr double kDensest = 16;
 constexpr double kWidens = 8;
@@ -53,7 +53,7 @@ void CopyControl::want_optimized_copy(Method& m) {
 bool CopyControl::can_observe_optimized(const Method& m) const {
   const Version* v = m.optimized.load(std::memory_order_relaxed);
   if (!usable(v)) return false;
-  // Calls say all of one block, but nothing of what is inlined into it or what its probes see.
+  // Calls give the counts of a single block, but not those of inlined bodies, nor what probes see.
   bool varies =
       m.shape->block_weights.size() > 1 || v->inlined != 0 || m.probes->has_probes_in_optimized();
   return varies && rules_.may_observe(m);
@@ -62,7 +62,7 @@ bool CopyControl::can_observe_optimized(const Method& m) const {
 void CopyControl::request_optimized_copy(Method& m) {
   assert(rules_.may_observe(m));
   m.optimizing.own().asked = true;
-  // The profile of the plain version has grown since, so the two may differ in their layout.
+  // The profile of the plain version has grown since, so the two may differ in layout.
   requests_.add(
       m,
       {.method = m.id, .tier = Tier::kOptimized, .copy = Copy::kInstrumented, .use_profile = true},
@@ -83,7 +83,7 @@ void CopyControl::begin_observing_optimized(Method& m, Version& v) {
   observe_inlined(m, v, w.observed);
   w.forget(policy_.epsilon);
   bool in_service = usable(m.optimized.load(std::memory_order_relaxed));
-  // Evicted meanwhile: it is retired with the others when the method is.
+  // Evicted meanwhile: the copy is retired with the other versions when the method is.
   if (!in_service) return;
   rules_.number(m, v);
   o.rate.set(rate_for(m));
@@ -91,7 +91,7 @@ void CopyControl::begin_observing_optimized(Method& m, Version& v) {
   o.copy_expected.store(false, std::memory_order_relaxed);
 }
 
-// As many calls a second as there were since the method was optimized may come.
+// The call rate since the method was optimized is the forecast for the rate to come.
 sampler::Rate CopyControl::rate_for(const Method& m) const {
   const Version* v = m.optimized.load(std::memory_order_relaxed);
   auto calls = static_cast<double>(rates_.progress_of(m).calls - m.optimizing->calls_before);
@@ -110,8 +110,8 @@ void CopyControl::change_rates(const MethodTable& methods) {
   }
 }
 
-// A new optimized version comes into service: the copy of the one before is not of it. Where there
-// was one, the method has shown that it is hot.
+// A new optimized version was installed, so the copy of the previous one no longer matches. A
+// method that had such a copy has proved to be hot.
 void CopyControl::retire_optimized_copy(Method& m) {
   Optimizing& o = m.optimizing.own();
   bool observed = observes_optimized(m) && can_observe_optimized(m);

@@ -1,42 +1,43 @@
-// CopyControl: instrumented copies of optimized code, by which changes of phase are seen after the last
-// tier: when they are made, when they go, and what their windows say.
+// CopyControl: instrumented copies of optimized code, which detect changes of phase after the last
+// tier. It makes and retires them and evaluates their windows.
 //
 //   optimized --copy_after calls later--> its instrumented copy is made -->
 //     some 500 calls a second run it at first, then fewer, and count to their ends
 //       --64 samples--> window --> like those before?
 //
-// The copy counts in a slab of its own, in windows of its own; what baseline copies have counted,
-// and how often they were entered, stays as it was. Both go into the estimates of the method: a
-// thread's windows are a stream beside its other one. A block that the optimizer removed is not
-// observed: nothing is added to it, and it takes no part in comparisons.
+// The copy counts in a slab of its own, in windows of its own; the counts and entries of baseline
+// copies stay as they were. Both contribute to the estimates of the method: the windows are a
+// second stream of the thread. A block that the optimizer removed is not observed: nothing is added
+// to it, and it takes no part in comparisons.
 //
-// Bodies that are inlined are counted too, each where it is. A window is one distribution over the
-// method's own blocks and theirs: the code is laid out for all of them together. Their counts go
-// into no method's profile (docs/notes/0028): what is decided by them is decided about this code,
-// and readers get them apart (inlined_bodies.cc).
+// Inlined bodies are counted too, each at its place. A window is one distribution over the method's
+// own blocks and theirs, because the code is laid out for all of them together. Their counts are
+// not added to any method's profile (docs/notes/0028): decisions based on them concern this code
+// only, and readers get them separately (inlined_bodies.cc).
 //
-// Targets of indirect calls are counted by table, whether the call was guessed or not, and are a part
-// of the distribution too: those of the method's own (indirect_targets.h), and those of inlined bodies,
-// each where it is (inlined_slots.cc).
+// Targets of indirect calls are counted by table, whether the call was guessed or not, and are part
+// of the distribution, too: those of the method's own calls (indirect_targets.h), and those in
+// inlined bodies, each at its place (inlined_slots.cc).
 //
-// Probes, the host's and those of telling parameters, observe as they do in baseline copies, at the
-// same sites, but are no part of the distribution. What those of an inlined body see is told with its
+// Probes, of the host and of parameters, observe as in baseline copies, at the same sites, but are
+// not part of the distribution. The results of probes in an inlined body are published with its
 // blocks.
 //
-// What windows say is in drift_detector.h; copies of code that frames stay in, which count rounds of
-// a loop in the same slab, in loop_copy_control.h; what the next version is made from, in phase.h.
+// See drift_detector.h for the evaluation of windows; loop_copy_control.h for copies of code that
+// frames stay in, which count iterations in the same slab; phase.h for the profile of the next
+// version.
 //
-// Law: there is at most one copy of a method's calls in service, and none without the plain version that
-// it is the copy of.
+// Law: at most one copy for calls of a method is in service, and only with the plain version it is
+// the copy of.
 //
-// What is not bounded: there are no checks in optimized code, so a sampled call counts to its end,
-// loops and recursion (which goes from the copy to itself) included. The interval bounds the share
-// of the time, not the length of one sample. A callee that optimized code reaches past its stub is
-// not sampled; its callers are.
+// Not bounded: optimized code has no checks, so a sampled call counts to its end, including loops
+// and recursion (the copy calls itself). The interval bounds the share of the time, not the length
+// of one sample. A callee that optimized code calls past its stub is not sampled; its callers are.
 //
-// Why an interval of 16384: a slow path is some dozens of times as long as a call of a tiny
-// function (`./dev bench micro` times both), so even a program of nothing but such calls pays a few parts in
-// a thousand; and a method that is called a million times a second shows a window each second.
+// Why an interval of 16384: a slow path takes some dozens of times as long as a call of a tiny
+// function (`./dev bench micro` times both), so even a program that only makes such calls pays a
+// few parts in a thousand; and a method that is called a million times a second has a window each
+// second.
 //
 //   Thread: the worker, or without a worker the thread that flushes, with the state mutex.
 #pragma once
@@ -58,18 +59,18 @@
 
 namespace uptier::tiering {
 
-// Returns whether a copy of calls is in service. Thread: any.
+// Says whether a copy for calls is in service. Thread: any.
 inline bool observes_optimized(const Method& m) noexcept {
   return usable(m.optimizing->copy.load(std::memory_order_acquire));
 }
 
 class CopyControl {
  public:
-  // The parts that it works on. All outlive it.
+  // The components that it uses. All outlive it.
   struct Parts {
     const Options& options;
-    const Options& live;          // what of the options changes, and
-    const PolicyOptions& policy;  // what follows from it
+    const Options& live;          // the options with later changes,
+    const PolicyOptions& policy;  // and the policy derived from them
     bool always_instrumented;     // every call is counted
     const MethodTable& methods;
     const Places& places;
@@ -84,24 +85,23 @@ class CopyControl {
   };
   explicit CopyControl(const Parts& parts);
 
-  // Which code may be observed.
+  // Decides which code may be observed.
   const CopyRules& rules() const { return rules_; }
   // The copies of loops.
   LoopCopyControl& loops() { return loops_; }
 
-  // Asks for the copy of a method that is still called after it was optimized.
+  // Requests the copy of a method that is still called after it was optimized.
   void want_optimized_copy(Method& m);
-  // The copy has been made: it comes into service, unless the method has been evicted meanwhile.
+  // The copy has been made: installs it, unless the method has been evicted meanwhile.
   void begin_observing_optimized(Method& m, Version& v);
-  // Another optimized version is in service: the copy of the one before goes.
+  // Another optimized version is in service: retires the copy of the previous one.
   void retire_optimized_copy(Method& m);
-  // Takes what a thread hands over of a copy. Returns whether the policy is to be asked about the
-  // method.
+  // Takes the counts of a copy from a thread. Returns whether to ask the policy about the method.
   bool take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                       std::span<const uint64_t> counts);
-  // `optimized_interval` has changed: the rates of all methods follow.
+  // `optimized_interval` has changed: adapts the rates of all methods.
   void change_rates(const MethodTable& methods);
-  // A version is to be made for the drift of the one in service.
+  // A version will be made because the one in service has drifted.
   void follow_drift(Method& m);
 
  private:

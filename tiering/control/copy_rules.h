@@ -11,7 +11,7 @@ namespace uptier::tiering {
 
 class CopyRules {
  public:
-  // All outlive this. `live`: the options as they are by now. `always_instrumented`: every call is
+  // All outlive this. `live`: the options with later changes. `always_instrumented`: every call is
   // counted.
   CopyRules(const Options& options, const Options& live, bool always_instrumented,
             const Places& places)
@@ -20,12 +20,12 @@ class CopyRules {
         always_instrumented_(always_instrumented),
         places_(places) {}
 
-  // Returns whether optimized code of the method may have copies at all.
+  // Says whether optimized code of the method may have copies at all.
   bool may_observe(const Method& m) const;
-  // Gives a copy that comes into service its number. All copies of a method, those that are entered at
-  // loops too, count in the same slab.
+  // Numbers a copy that is being installed. All copies of a method, including those entered at
+  // loops, count in the same slab.
   void number(Method& m, Version& v) const;
-  // The options of these names, as they are by now.
+  // The current values of the options of these names.
   uint64_t optimized_interval() const { return live_.optimized_interval; }
   uint64_t copy_after() const { return options_.copy_after; }
   uint32_t burst() const { return static_cast<uint32_t>(live_.burst); }

@@ -1,4 +1,4 @@
-// Making room: code is taken from the coldest methods, and given back.
+// Makes room in the code space: takes code from the coldest methods and frees it.
 #include "tiering/control/eviction.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace uptier::tiering {
 namespace {
 
-// Shares of the budget: above the first, the worker looks for room; it stops at the second.
+// Shares of the budget: the worker starts to make room above the first, and stops at the second.
 constexpr double kFull = 0.9;
 constexpr double kFilledEnough = 0.75;
 
@@ -17,11 +17,12 @@ uint64_t bytes_in_service(const Method& m) {
   return sum;
 }
 
-// Methods that could give up code, those that have lost their link first, then the quietest.
+// Returns the methods that could lose code: unlinked ones first, then those that were inactive
+// longest.
 std::vector<Method*> eviction_order(const MethodTable& methods) {
   std::vector<Method*> order;
   for (const auto& m : methods.all()) {
-    // Code of a method that is described differently each time could not be made again.
+    // The code of a method whose descriptions differ could not be made again.
     bool ours = !m->removed && !m->info.own_code && !m->is_unstable() && bytes_in_service(*m) != 0;
     if (ours) order.push_back(m.get());
   }
@@ -67,7 +68,7 @@ void Eviction::make_room_locked(uint64_t wanted, bool urgent) {
   for (; next < end; ++next) in_service_.unlink_locked(*order[next]);
 }
 
-// A method that was optimized when it lost its code is worth it again, with the profile it has.
+// A method that was optimized when it lost its code is optimized again, with its current profile.
 void Eviction::ask_again_after_eviction(Method& m) {
   if (!m.wants_optimized || options_.tier != TierMode::kAuto) return;
   m.wants_optimized = false;
@@ -75,15 +76,15 @@ void Eviction::ask_again_after_eviction(Method& m) {
   m.wake_after_call.store(true, std::memory_order_relaxed);
 }
 
-// Compiles, and when room is wanting makes some and tries once more: by joining holes, if that does,
-// before anything is evicted. How long the code will be is a
-// guess, and the worker may take what was freed: for the plain copy that a caller waits for
-// (`urgent`), and cannot go on without, all that is not running makes way before it gives up.
+// Compiles. If there is no room, makes some and tries once more: by compaction if that suffices,
+// else by eviction. The length of the code is a guess, and the worker may take the freed room. So
+// for the plain copy that a caller waits for (`urgent`) and cannot go on without, all code that is
+// not running is evicted before it gives up.
 Result<std::unique_ptr<Version>> Eviction::make_with_room(Method& m, const Plan& plan,
                                                           bool urgent) {
   Result<std::unique_ptr<Version>> v = compiler_.make(m, plan);
   if (v || v.error().code != ErrorCode::kResourceExhausted) return v;
-  if (stress_.active(StressKind::kCode)) return v;  // the plan forces refusals
+  if (stress_.active(StressKind::kCode)) return v;  // the stress plan forces refusals
   if (relay_.for_room()) {
     v = compiler_.make(m, plan);
     if (v || v.error().code != ErrorCode::kResourceExhausted) return v;

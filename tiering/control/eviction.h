@@ -1,12 +1,12 @@
-// Eviction: room for code, which the coldest methods give up theirs for.
+// Eviction: makes room for code by taking code from the coldest methods.
 //
-// Which are cold is learnt by a second chance (the clock algorithm): the cells of those that have
-// not been heard of for the longest time are set back to ask, while their code stays. One that is
-// called asks, and is put back in service for the cost of one slow call; one that has not asked by
-// the time room is wanted goes first. A method that waits for its first code cannot wait for that; it
-// takes the room of the methods that have been quiet longest.
+// A second chance finds the cold ones (the clock algorithm): the cells of the methods that were
+// inactive longest are set back to the slow path, while their code stays. If such a method is
+// called, it is put back in service for the cost of one slow call; if it is not called before room
+// is needed, its code goes first. A method that needs its first code cannot wait for that; it takes
+// the room of the methods that were inactive longest.
 //
-//   Thread: the caller holds the runtime's state mutex, but in make_with_room(), which takes it.
+//   Thread: the caller holds the runtime's state mutex; but make_with_room() takes it.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,10 @@ namespace uptier::tiering {
 
 class Eviction {
  public:
-  // The parts that it works on. All outlive it.
+  // The components that it uses. All outlive it.
   struct Parts {
     const Options& options;
-    const Options& live;  // what of the options changes
+    const Options& live;  // the options with later changes
     const Stress& stress;
     WaitedMutex& state_mutex;
     const MethodTable& methods;
@@ -42,13 +42,13 @@ class Eviction {
   };
   explicit Eviction(const Parts& parts);
 
-  // Frees code until `wanted` more bytes fit, as far as it can. `urgent`: also code that has not proved
-  // to be cold. UINT64_MAX: all that is not running.
+  // Frees code until `wanted` more bytes fit, as far as possible. `urgent`: also code that has not
+  // proved to be cold. UINT64_MAX: everything that is not running.
   void make_room_locked(uint64_t wanted, bool urgent);
-  // Compiles, and when room is wanting makes some and tries once more. `urgent`: a caller waits for
-  // it. The caller holds what MethodCompiler::make() wants.
+  // Compiles; if there is no room, makes some and tries once more. `urgent`: a caller is waiting.
+  // The caller meets the requirements of MethodCompiler::make().
   Result<std::unique_ptr<Version>> make_with_room(Method& m, const Plan& plan, bool urgent);
-  // The method has code again: asks for optimized code if it had that when it was evicted.
+  // The method has code again: requests optimized code if it had that when it was evicted.
   void ask_again_after_eviction(Method& m);
 
  private:

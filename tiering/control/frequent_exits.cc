@@ -23,10 +23,11 @@ void FrequentExits::consider(Method& m, uint32_t exit) {
     return make_callers_anew(m);
   }
   optimize_anew(m);
-  make_callers_anew(m);  // that have the block left out where they have its body
+  make_callers_anew(m);  // callers that have inlined this body lack the block, too
 }
 
-// Asks for another version, and for others of the loops when they are next entered.
+// Requests another version now, and other on-stack replacement versions when loops are next
+// entered.
 void FrequentExits::optimize_anew(Method& m) {
   in_service_.drop_osr_versions(m);
   bool has_entry = usable(m.optimized.load(std::memory_order_relaxed));
@@ -35,8 +36,8 @@ void FrequentExits::optimize_anew(Method& m) {
   requests_.add(m, {.method = m.id, .tier = Tier::kOptimized, .use_profile = true}, 1e18);
 }
 
-// A guard that its host declared is in every version: the method goes back to what it had before
-// and stays there. Its baseline code is made again at the next call.
+// A guard declared by the host is in every version. So the method goes back to baseline code for
+// good; the baseline code is made again at the next call.
 void FrequentExits::withdraw_optimized(Method& m) {
   assert(!m.removed);
   m.guard_banned = true;
@@ -54,7 +55,7 @@ void FrequentExits::withdraw_code(Method& m) {
   }
 }
 
-// Has the guard, which is in every body that was inlined too, made away with there: what is banned
+// Inlined bodies contain the guard, too, so their callers lose their code as well: a banned method
 // is not inlined.
 void FrequentExits::make_callers_anew(const Method& m) {
   auto has_it = [&](const std::unique_ptr<Version>& v) {

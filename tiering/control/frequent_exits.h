@@ -1,13 +1,13 @@
-// FrequentExits: what becomes of a method whose exits are taken too often.
+// FrequentExits: handles methods whose exits are taken too often.
 //
-//   exits of a block, or a value site   the policy answers (decide_exit, policy.h): another version is
-//                                       made, in which the block stays or nothing is guessed there
-//   of a guard that the host declared   it is in every version: when it is banned, the method goes back
-//                                       to baseline code and stays there
-//   callers that have the body inlined  are compiled again in either case
+//   exits of a block, or a value site   the policy decides (decide_exit, policy.h): a version is made in
+//                                       which the block stays, or nothing is guessed there
+//   of a guard declared by the host     every version has it: if it is banned, the method goes back to
+//                                       baseline code and stays there
+//   callers that have inlined the body  are compiled again in both cases
 //
-// So an exit that is taken is answered by code that does not have it, and never by the same again:
-// MethodExits counts over all versions, and each answer raises the limit of the next.
+// So the response to a frequent exit is code without that exit, and never the same code again:
+// MethodExits counts over all versions, and each decision raises the next limit.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -24,7 +24,7 @@ namespace uptier::tiering {
 
 class FrequentExits {
  public:
-  // All outlive this. `policy` follows from options that change.
+  // All outlive this. `policy` is derived from options that may change.
   FrequentExits(const PolicyOptions& policy, const MethodTable& methods, Observer& observer,
                 Requests& requests, InService& in_service)
       : policy_(policy),
@@ -33,10 +33,10 @@ class FrequentExits {
         requests_(requests),
         in_service_(in_service) {}
 
-  // An exit has been taken as often as the policy wants to hear of.
+  // An exit has been taken so often that the policy wants to decide.
   void consider(Method& m, uint32_t exit);
-  // Takes all optimized code of a method out of service, from its frames too. The caller has seen to it
-  // that the method is not optimized again at once.
+  // Takes all optimized code of a method out of service, including its frames. The caller has made
+  // sure that the method is not optimized again at once.
   void withdraw_code(Method& m);
 
  private:

@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kRestNs = 10'000'000;
 constexpr uint64_t kRestPart = 64;
 constexpr uint64_t kLongStay = 100;
-// As in osr_exit.h: what is called more often is observed by calls.
+// As in osr_exit.h: methods with more calls are observed by calls.
 constexpr uint64_t kFewCalls = 8;
 
 bool asks(const Version& v) {
@@ -56,7 +56,7 @@ LoopCopyControl::LoopCopyControl(const Parts& p)
 
 // ---- Frames -----------------------------------------------------------------------------------
 
-// `v` has come into service.
+// `v` has been installed.
 void LoopCopyControl::watch_frames_of(Method& m, const Version& v) {
   if (!asks(v) || !rules_.may_observe(m)) return;
   if (!v.osr_loop.valid() && rates_.progress_of(m).calls > kFewCalls) return;
@@ -87,7 +87,7 @@ void LoopCopyControl::take_frame(Method& m, const sampler::Note& note) {
   in_service_.touch(m);
   LoopId loop(note.loop);
   LoopCopy& c = own_loop_copy(m, loop);
-  // A body may have many loops, and each would have its versions.
+  // Limit the compile time: a method may have many loops, each with its own versions.
   LoopCopies& all = *m.optimizing->loop_copies.made();
   uint64_t due = all.began_ns + kLongStay * all.compile_ns;
   bool whole = usable(m.shape->osr[note.loop].load(std::memory_order_relaxed)) &&
@@ -95,14 +95,14 @@ void LoopCopyControl::take_frame(Method& m, const sampler::Note& note) {
   if (!whole && now_ns() < due) return frames_.watch(m, due);
   if (!usable(m.shape->osr[note.loop].load(std::memory_order_relaxed))) {
     if (m.shape->osr_asked[note.loop].exchange(true, std::memory_order_relaxed)) return;
-    // It will take about as long as the others did.
+    // It will probably take about as long as the others did.
     uint64_t most = 0;
     each_plain(m, [&](const Version& v) { most = std::max(most, v.compile_ns); });
     all.compile_ns += most;
     return newer_.want(m, note.loop);
   }
   if (usable(c.version.load(std::memory_order_relaxed))) {
-    // A burst that took long is told of twice, and the second time counts.
+    // A long burst is reported twice; the second report has its duration.
     frames_.unwatch(m);
     return frames_.watch(m, now_ns() + std::max(kRestNs, kRestPart * note.calls));
   }
@@ -122,7 +122,7 @@ void LoopCopyControl::begin_observing(Method& m, Version& v) {
   assert(v.osr_loop.valid() && v.copy == Copy::kInstrumented && !v.retired);
   in_service_.retire_loop_copy(m, v.osr_loop);
   if (!usable(m.shape->osr[v.osr_loop.index()].load(std::memory_order_relaxed))) {
-    return reclaimer_.retire(v);  // there would be no way back
+    return reclaimer_.retire(v);  // frames would have no way back
   }
   LoopCopy& c = own_loop_copy(m, v.osr_loop);
   c.asked = true;
@@ -170,7 +170,7 @@ void LoopCopyControl::consider(Method& m, LoopId loop, const Version& v) {
   if (follows) follow_drift(m, copy, c.windows);
 }
 
-// Frames ask for newer code by themselves (osr_exit.h).
+// Frames request newer code by themselves (osr_exit.h).
 void LoopCopyControl::follow_drift(Method& m, const Version& copy, CopyWindows& o) {
   begin_loop_phase(m, copy, o, observer_.estimates);
   uint32_t loop = copy.osr_loop.index();

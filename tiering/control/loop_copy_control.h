@@ -1,32 +1,34 @@
-// LoopCopyControl: instrumented copies of code that frames stay in, for programs that live in one call.
+// LoopCopyControl: instrumented copies of code that frames stay in, for programs that spend their
+// life in one call.
 //
-//   a frame is in the code that it entered at a loop for kLongStay times as long as that took to
-//   compile --its words say kObserve--> it tells so --> the loop's instrumented copy is made -->
-//     its words say so again --> it tells, and runs that for some rounds
+//   a frame stays in code for kLongStay times as long as the code took to compile
+//     --its poll words say kObserve--> it reports --> the instrumented copy of its loop is made -->
+//     the poll words say so again --> it reports, and runs the copy for some iterations
 //       (observed_rounds.h) --> a rest --> again
-//     --64 rounds--> window --> like those before? like what the code was made from?
+//     --64 iterations--> window --> like those before? like the profile of the code?
 //
-// Compilations that serve only this purpose take at most one part in kLongStay of the time since then;
-// the first one is not limited.
+// Compilations for this purpose only take at most 1 part in kLongStay of the time since then; the
+// first one is not limited.
 //
-// Frames are found by their own answers: a version that nobody runs answers nothing, and nothing
-// more is done about it. The rest is kRestNs, and kRestPart times what the rounds took, so copies have
-// a 64th of the time at most; but one round is the least, however long.
+// Frames are found by their own reports: for a version without frames nothing is reported, and
+// nothing more is done. The rest is kRestNs, or kRestPart times the time of the iterations if that
+// is longer, so copies run at most a 64th of the time; but at least one iteration is observed,
+// however long it is.
 //
-// Windows are of the loop alone: how the rest of the body runs is not drawn evenly. Their samples are
-// rounds, so they are no weights of calls: nobody counts the rounds of plain code, and in estimates
-// each round that was seen stands for itself. What is decided by windows is decided about the
+// Windows cover the loop only, because the rest of the body is not sampled evenly. Their samples
+// are iterations, not weights of calls: the iterations of plain code are not counted, and in
+// estimates each observed iteration stands for itself. Decisions based on windows concern the
 // shares inside the loop.
 //
-// If the profile of a loop lies too far from the one its code was made from, the loop is compiled again
-// by (2) of uptier/policy.h. The time that the code has been in service stands for the time that it ran.
-// The new code is made from the windows inside of the loop, and from all counts outside (phase.h). Frames
-// go there as they do to any newer code.
+// If the profile of a loop is too far from the one its code was made from, the loop is compiled
+// again by rule (2) of uptier/policy.h; the code is assumed to have run since it was installed. The
+// new code is made from the windows inside the loop, and from all counts outside (phase.h). Frames
+// move there as to any newer code.
 //
-// Not observed: loops that do not ask (jit/opt/poll_loops.h); a frame of a version that calls reach,
-// where its thread has called it often.
+// Not observed: loops without polls (jit/opt/poll_loops.h); frames of a version for calls, if their
+// thread has called it often.
 //
-// Law: a loop has at most one copy in service, and none without the plain version that it is the copy of.
+// Law: at most one copy of a loop is in service, and only with the plain version it is the copy of.
 //
 //   Thread: the worker, or without a worker the thread that flushes, with the state mutex.
 #pragma once
@@ -49,7 +51,7 @@ namespace uptier::tiering {
 
 class LoopCopyControl {
  public:
-  // The parts that it works on. All outlive it.
+  // The components that it uses. All outlive it.
   struct Parts {
     const CopyRules& rules;
     const MethodTable& methods;
@@ -65,17 +67,17 @@ class LoopCopyControl {
   };
   explicit LoopCopyControl(const Parts& parts);
 
-  // The copy of a loop has been made: it comes into service, unless the plain version has gone.
+  // The copy of a loop has been made: installs it, unless the plain version is gone.
   void begin_observing(Method& m, Version& v);
-  // A version has come into service whose frames may stay in it.
+  // A version was installed whose frames may stay in it.
   void watch_frames_of(Method& m, const Version& v);
-  // What is observed has changed.
+  // The choice of observed code has changed.
   void watch_all_frames();
-  // Has frames answer that it is time to observe.
+  // Makes frames report when it is time to observe.
   void call_watched_if_due();
-  // A frame has answered: what it needs to be observed is made, or its next turn comes.
+  // A frame has reported: makes the code it needs to be observed, or schedules its next turn.
   void take_frame(Method& m, const sampler::Note& note);
-  // Takes a window of rounds that a thread hands over.
+  // Takes a window of iterations from a thread.
   void take_rounds(Method& m, const Version& copy, sampler::Window w);
 
  private:

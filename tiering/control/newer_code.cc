@@ -22,7 +22,7 @@ const Version* newest_for_loops(const Method& m) {
 
 }  // namespace
 
-// When code may be made for a frame of old code. 0: now.
+// Returns when code may be made for a frame of old code; 0: now.
 uint64_t NewerCode::due_ns(const Method& m) const {
   if (std::ranges::find(m.shape->osr_requested, true) != m.shape->osr_requested.end()) return 1;
   const Version* newest = newest_for_loops(m);
@@ -55,7 +55,8 @@ void NewerCode::want_if_due() {
   frames_.take_newer([&](const WantedFrames::Newer& w) {
     Method& m = *w.method;
     if (m.shape->osr_outs.load(std::memory_order_relaxed) == w.osr_outs) return want(m, w.loop);
-    m.shape->osr_asked[w.loop].store(false, std::memory_order_relaxed);  // another way was found
+    // The frame found another way out.
+    m.shape->osr_asked[w.loop].store(false, std::memory_order_relaxed);
   });
 }
 

@@ -1,5 +1,5 @@
-// NewerCode: code for the loops that frames of old code are in, when it is due; osr_exit.h has the
-// law.
+// NewerCode: makes code for the loops that frames of old code are in, when it is due. osr_exit.h
+// has the law.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -18,7 +18,7 @@ namespace uptier::tiering {
 
 class NewerCode {
  public:
-  // All outlive this. `policy` follows from options that change.
+  // All outlive this. `policy` is derived from options that may change.
   NewerCode(const Options& options, const PolicyOptions& policy, const System& system,
             Observer& observer, Requests& requests, WantedFrames& frames)
       : options_(options),
@@ -28,10 +28,10 @@ class NewerCode {
         requests_(requests),
         frames_(frames) {}
 
-  // A frame of old code is at a loop for which there is nothing newer: asks for that, or waits until
-  // it is due.
+  // A frame of old code is at a loop without newer code: requests that code, or waits until it is
+  // due.
   void want(Method& m, uint32_t loop);
-  // Asks for the code that has become due, unless the frame has moved to other code meanwhile.
+  // Requests the code that has become due, unless the frame has moved to other code meanwhile.
   void want_if_due();
 
  private:

@@ -16,22 +16,22 @@ namespace {
 using Phase = Adaptation::Phase;
 
 constexpr uint64_t kTickNs = 10'000'000;
-// A bound of epsilon is about twice the mean distance; a quarter of that is wanted of a program
-// whose methods' errors add up.
+// A bound of epsilon is about twice the mean distance. The goal is a quarter of that, since the
+// errors of a program's methods add up.
 constexpr double kEnough = 8;
-// What has been alike for a while need not stay so: of a method that always did the same, samples
-// are taken as if it had some noise, and enough is never less than this.
-constexpr double kLeastNoise = 0.25;  // of single draws'
+// Methods that always did the same may still change. Such methods are sampled as if they had at
+// least kLeastNoise, and `enough` is at least kLeastEnough.
+constexpr double kLeastNoise = 0.25;  // times the noise of single draws
 constexpr double kLeastEnough = 2048;
 constexpr double kThin = 1 << 16;
 constexpr double kLooks = 64;
 constexpr uint32_t kLookInterval = 64;
 constexpr uint64_t kShortSlot = 8;  // iterations
 constexpr uint64_t kManyCalls = 32;
-// Of the blocks that a sample runs through, about so many increments are made in edge mode.
+// In edge mode, about so many increments are made per block that a sample executes.
 constexpr double kIncrementsPerBlock = 0.5;
-// What it takes to note how a condition has turned: 0.4 to 0.75 ns (docs/notes/0031), and an increment
-// 0.27 (CostModel::count_ns).
+// The cost of recording the outcome of a condition: 0.4 to 0.75 ns (docs/notes/0031); an increment
+// takes 0.27 ns (CostModel::count_ns).
 constexpr double kIncrementsPerTurn = 2;
 
 sampler::Progress operator-(const sampler::Progress& a, const sampler::Progress& b) {
@@ -41,12 +41,12 @@ sampler::Progress operator-(const sampler::Progress& a, const sampler::Progress&
           minus(a.sampled_calls, b.sampled_calls), minus(a.bursts, b.bursts)};
 }
 
-// What instrumented copies of a method have counted: executions of blocks, and indirect calls, each
-// of which is entered into a table like a value.
+// Counts of a method's instrumented copies: executed blocks, and indirect calls. Each indirect call
+// is entered into a table like a value.
 struct Counted {
   double blocks = 0;
   double targets = 0;
-  double turns = 0;  // of conditions
+  double turns = 0;  // outcomes of conditions
 };
 
 Counted counted_of(const Method& m) {
@@ -165,7 +165,7 @@ double RateControl::spent_ns(const Method& m, const sampler::Progress& all,
   double samples = static_cast<double>(all.sampled_calls + all.bursts);
   Counted counted = counted_of(m);
   double each = samples == 0 ? 0 : 1 / samples;
-  // Parameters are looked at where a sampled call enters, not by bursts.
+  // Sampled calls record parameters at the entry; bursts do not.
   double values = static_cast<double>(since.sampled_calls * m.value_versions->sites.size());
   double new_samples = static_cast<double>(since.sampled_calls + since.bursts);
   double increments = kIncrementsPerBlock * counted.blocks + kIncrementsPerTurn * counted.turns;
@@ -173,7 +173,7 @@ double RateControl::spent_ns(const Method& m, const sampler::Progress& all,
                               values + counted.targets * each * new_samples);
 }
 
-// What a method has done since the last tick that looked at it. Returns false for one that did
+// Appends the load of a method since the last tick that looked at it. Returns false if it did
 // nothing.
 bool RateControl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   Flushed& known = m.flushed.own();
@@ -243,10 +243,10 @@ void RateControl::tick(uint64_t now) {
   cost_model_.update(since, clock_);
   cost_seen_ = cost;
 
-  // Most methods of a large program never get as far as a first flush.
+  // Most methods of a large program never reach their first flush.
   std::vector<sampler::MethodLoad> loads;
   ticked_.tick([&](uint32_t i) {
-    // Of a method without code threads have no state, and looking would make pages of zeros.
+    // Threads have no state for a method without code; reading it would touch pages of zeros.
     Method& m = methods_.at(i);
     return m.has_shape() && load_of(m, loads);
   });
@@ -264,7 +264,7 @@ void RateControl::tick(uint64_t now) {
   give_allowance();
 }
 
-// Lets each thread take its part of the samples that may be taken until the next tick.
+// Divides the samples allowed until the next tick among the threads.
 void RateControl::give_allowance() {
   if (!budget_ || threads_.empty()) return;
   if (sampling() == Sampling::kEvery) {
@@ -286,7 +286,7 @@ void RateControl::heed(Method& m, sampler::Verdict v) {
   Flushed& known = m.flushed.own();
   Adaptation& a = known.adaptation;
   const sampler::Convergence& c = known.convergence;
-  // Of a method that changes all the time, not every change is worth a record.
+  // A method may drift all the time; only some of its drifts are logged.
   bool worth_telling = std::has_single_bit(std::max(c.drifts(), 1u));
   if (v == sampler::Verdict::kDrifted) {
     if (worth_telling) {
@@ -299,7 +299,7 @@ void RateControl::heed(Method& m, sampler::Verdict v) {
     a.drift = c.last_distance();
     a.phase = Phase::kLearning;
     a.resting = false;
-    return;  // sampled as it is until the next tick
+    return;  // sampled at the current rate until the next tick
   }
   if (v != sampler::Verdict::kConverged) return;
   if (a.phase == Phase::kLearning) {
@@ -315,7 +315,7 @@ void RateControl::heed(Method& m, sampler::Verdict v) {
   if (looked) rest(m);
 }
 
-// Ends the sampling of a method that is known, up to the next look.
+// Ends the sampling of a known method until the next look.
 void RateControl::rest(Method& m) {
   Adaptation& a = m.flushed.own().adaptation;
   if (sampling() == Sampling::kEvery) return;
@@ -346,7 +346,7 @@ void RateControl::learn_on(Method& m) {
   Adaptation& a = known->adaptation;
   if (a.phase == Phase::kLearning) return;
   a.phase = Phase::kLearning;
-  if (!a.resting) return;  // sampled as it is until the next tick
+  if (!a.resting) return;  // sampled at the current rate until the next tick
   a.resting = false;
   want_copy(m);
 }
@@ -355,13 +355,12 @@ sampler::Rate RateControl::off_rate() const {
   return sampler::Rate::off(static_cast<uint32_t>(live_.burst));
 }
 
-// A slot of loops is short where a method is called again and again: a burst that goes on in
-// further calls takes a slow path to join in each, and what it counts is alike. A method that lives
-// in a few calls has whole bursts.
+// A method with many calls has short slots: a burst that continues in further calls takes a slow
+// path in each of them, and its counts are alike. A method with few calls has whole bursts.
 void RateControl::begin_observing(Method& m) {
   Adaptation& a = m.flushed.own().adaptation;
   if (a.burst == 0) {
-    uint64_t calls = 0;  // as flushed
+    uint64_t calls = 0;  // as of the last flush
     for (const auto& [thread, stream] : m.flushed->streams) calls += stream.calls;
     uint64_t burst = calls < kManyCalls ? live_.burst : std::min(kShortSlot, live_.burst);
     assert(burst != 0);
@@ -390,7 +389,7 @@ void RateControl::switch_off(Method& m) { fast_.rate(m.id.index()).set(off_rate(
 
 void RateControl::change_budget() { budget_->set_budget(live_.overhead_budget); }
 
-// A thread plans anew where it looks at the rate again.
+// Each thread applies the change when it looks at the rate again.
 void RateControl::change_flushes() {
   for (sampler::Schedule* s : {&schedule_, &counting_}) {
     sampler::change_setting(s->flush_first, live_.flush_first);
@@ -401,8 +400,8 @@ void RateControl::change_flushes() {
   for (const auto& m : methods_.all()) fast_.rate(m->id.index()).renew();
 }
 
-// With adaptive rates: of methods that are observed for the first time from here on. The slots of
-// others are the measure of what their samples stand for.
+// With adaptive rates, the change applies to methods that are observed for the first time from here
+// on. The samples of other methods are measured in slots of the old length.
 void RateControl::change_burst() {
   auto burst = static_cast<uint32_t>(live_.burst);
   if (options_.adaptive) {
@@ -415,7 +414,7 @@ void RateControl::change_burst() {
   put_fixed_rate();
 }
 
-// With adaptive rates: where they end.
+// With adaptive rates, this is the final interval.
 void RateControl::change_interval() {
   auto interval = static_cast<uint32_t>(live_.interval);
   uint32_t rung = schedule_.ladder.add(interval);
@@ -442,7 +441,7 @@ void RateControl::put_fixed_rate() {
   for (const auto& m : methods_.all()) put_rate(m->id.index(), fixed_rate_);
 }
 
-// Gives a method the rate that it should have by now.
+// Sets the rate that the method should have now.
 void RateControl::observe_again(Method& m) {
   if (!options_.adaptive) return put_rate(m.id.index(), fixed_rate_);
   bool optimized = m.optimized.load(std::memory_order_relaxed) != nullptr;
@@ -453,7 +452,7 @@ void RateControl::observe_again(Method& m) {
   if (every) want_copy(m);
 }
 
-// Puts a rate in force, or the one that overrides it.
+// Sets the planned rate, or the rate that overrides it.
 void RateControl::put_rate(uint32_t place, sampler::Rate planned) {
   Sampling how = sampling();
   if (how == Sampling::kOff) planned = off_rate();

@@ -1,28 +1,28 @@
-// RateControl: the adaptive schedule: the rates at which the worker has methods sampled.
+// RateControl: the adaptive schedule. The worker sets the sampling rate of each method here.
 //
-// A method is observed from its first flush on: then its instrumented copy is made, and the rate in
-// force is off until it is there. Methods that are called less often are not worth a second body.
+// A method is observed from its first flush on: its instrumented copy is made, and its rate is off
+// until the copy exists. Methods with fewer calls are not worth a second body.
 //
 //   learning --converged--> known --thin--> resting --look due--> looking --like the baseline-->
 //       ^                     |                                      |                  resting
 //       +------ drifted ------+---------------- drifted -------------+
 //
-// The budget (sampler/budget.h) gives a method its rate at every tick. What is known is sampled on,
-// ever more thinly: kEnough times the samples that convergence.h asks for are enough of all its
-// opportunities (calls, and slots of loops) so far. Ending there and then would make the profile
-// one of the beginning of the program. At one sample in kThin it rests: its rate is off and its
-// instrumented copy goes; what stays is the stub's decrement, since stubs are immutable, and the
-// check of the plain copy's loops. When its opportunities have grown by one part in kLooks it is
-// armed for one window, so what a window stands for is never more than that share of the profile.
-// A window that is unlike the baseline is drift: it is logged as re_instrument, the first time and
-// then whenever as many have come again, the policy is asked with it (MethodSnapshot::phase_drift),
-// and the method is learnt anew.
+// The budget (sampler/budget.h) gives a method its rate at every tick. A known method is still
+// sampled, ever more thinly: kEnough times the samples that convergence.h asks for are enough for
+// all its opportunities (calls, and slots of loops) so far. If sampling ended there, the profile
+// would describe the beginning of the program. At one sample in kThin the method rests: its rate is
+// off and its instrumented copy goes. The stub's decrement stays, since stubs are immutable, and so
+// does the check in the plain copy's loops. When its opportunities have grown by one part in
+// kLooks, the method is sampled for one window; so a window never stands for more than that share
+// of the profile. A window that is unlike the baseline is drift. It is logged as re_instrument (the
+// first drift, then each time their number has doubled), the policy is asked
+// (MethodSnapshot::phase_drift), and the method is learnt again.
 //
-// Where rates do not adapt all methods have one, and where each call is sampled, or they go by turns,
-// there are none (has_rates()).
+// If rates do not adapt, all methods have the same rate. If every call is sampled, or methods are
+// sampled in turns, there are no rates (has_rates()).
 //
-//   Thread: the worker, with the state mutex; with workers = 0 whoever flushes. sampling(), ticks() and
-//   what is about activity: any, without it.
+//   Thread: the worker, with the state mutex; with workers = 0, the thread that flushes. sampling(), ticks()
+//   and the activity functions: any, without it.
 #pragma once
 
 #include <atomic>
@@ -51,13 +51,13 @@ void operator+=(sampler::Progress& a, const sampler::Progress& b);
 
 class RateControl {
  public:
-  // What it works on; all outlive it, and need not be whole before it is used.
+  // Its dependencies; all outlive it, and need not be complete before it is used.
   struct Parts {
     const Options& options;
-    const Options& live;  // what of the options changes
+    const Options& live;  // the options with later changes
     sampler::Schedule& schedule;
     sampler::Schedule& counting;  // the same without sampled calls
-    sampler::FastSampling& fast;  // where rates are in force
+    sampler::FastSampling& fast;  // has the rates in force
     const MethodTable& methods;
     const Threads& threads;
     Observer& observer;
@@ -66,60 +66,61 @@ class RateControl {
   };
   explicit RateControl(const Parts& parts);
 
-  // Returns whether each method has a rate of its own, which may change.
+  // Says whether each method has a rate of its own, which may change.
   bool has_rates() const;
   bool has_budget() const { return budget_.has_value(); }
-  // Returns what overrides all rates.
+  // Returns the setting that overrides all rates.
   Sampling sampling() const noexcept { return sampling_.load(std::memory_order_relaxed); }
 
-  // Measures the time stamp counter, if there is a budget, and returns what it found. The caller does
+  // Measures the time stamp counter, if there is a budget, and returns the result. The caller does
   // not hold the state mutex.
   std::optional<sampler::CycleClock> measure_clock(WaitedMutex& state_mutex);
 
   // Marks / tests whether guest code ran since the last tick.
   void note_activity() noexcept { active_.store(true, std::memory_order_relaxed); }
   bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
-  // Returns whether a tick is to come.
+  // Says whether a tick is needed.
   bool ticks() const noexcept { return has_budget() && active(); }
   void tick_if_due();
 
-  // A place has a new method, `again`: it had another. It begins at the rate of methods without copies.
+  // A place has a new method; `again`: it had another before. The method begins at the rate of
+  // methods without copies.
   void add(uint32_t place, bool again);
-  // A place's method is forgotten.
+  // The method of a place is forgotten.
   void forget(uint32_t place);
-  // A thread has come, and goes.
+  // A thread has attached; it detaches.
   void thread_came();
   void thread_goes(AttachedThread& t);
 
-  // A first flush of a method has come, or a later one.
+  // Counts of a method were flushed, for the first time or again.
   void note_flushed(Method& m);
-  // Does what a window says of a method.
+  // Acts on the verdict of a window.
   void heed(Method& m, sampler::Verdict v);
-  // Asks for the instrumented copy of a method that has been called often enough to be observed.
+  // Requests the instrumented copy of a method with enough calls to be observed.
   void want_copy(Method& m);
-  // The copy is there: puts the rate in force that goes with the phase.
+  // The copy exists: sets the rate for the current phase.
   void begin_observing(Method& m);
-  // Stops the sampling of a method, unless something overrides all rates.
+  // Stops sampling a method, unless a setting overrides all rates.
   void switch_off(Method& m);
-  // After a change of epsilon: what is not near enough to the truth any more is learnt on, from where
-  // it was. What is near enough now is found so at its next flush.
+  // After a change of epsilon: methods that are no longer known well enough are learnt further,
+  // from where they were. Methods that are now known well enough are found at their next flush.
   void learn_on(Method& m);
-  // Returns what all threads together have run of a method.
+  // Returns the progress of all threads together in a method.
   sampler::Progress progress_of(const Method& m) const;
-  // Returns what the samples of `since` have taken, by the model: `all` are those that the method's
-  // counts are of.
+  // Returns the cost of the samples in `since`, by the model. `all` are the samples that the
+  // method's counts come from.
   double spent_ns(const Method& m, const sampler::Progress& all,
                   const sampler::Progress& since) const;
 
-  // Settings that change: those of `live`, whose name each has; and what stands above all rates, of
-  // methods that are in service.
+  // Apply changed settings of `live`, each named like its function, and a new override of all
+  // rates, to methods in service.
   void change_budget();
   void change_burst();
   void change_flushes();
   void change_interval();
   void observe(Sampling how);
 
-  // Share of the threads' time that was spent, or nothing without a budget.
+  // Returns the share of the threads' time that was spent, or nothing without a budget.
   std::optional<double> spent_share() const;
 
  private:
@@ -147,15 +148,15 @@ class RateControl {
 
   std::atomic<Sampling> sampling_{Sampling::kByOptions};
   sampler::Rate start_rate_;  // of new methods
-  sampler::Rate fixed_rate_;  // of all methods, where rates do not adapt
+  sampler::Rate fixed_rate_;  // of all methods, if rates do not adapt
   std::optional<sampler::Budget> budget_;
   sampler::CycleClock clock_;
   sampler::CostModel cost_model_;
   sampler::CostCounts cost_seen_;
   sampler::CostCounts cost_gone_;  // of threads that have detached
-  uint64_t gone_cpu_ns_ = 0;       // of those that have since the last tick
+  uint64_t gone_cpu_ns_ = 0;       // of threads that have detached since the last tick
   uint64_t last_tick_ns_ = 0;
-  TickList ticked_;                  // places of methods that have flushed (Flushed::ticked)
+  TickList ticked_;                  // places of methods with flushed counts (Flushed::ticked)
   std::atomic<bool> active_{false};  // threads have run since the last tick
 };
 

@@ -69,7 +69,7 @@ Status StackSampling::change_rate() {
   return status;
 }
 
-// A record whose sums memory is refused to is lost, and the next goes on.
+// If there is no memory for its sums, a record is lost, and the next one is taken.
 void StackSampling::drain(AttachedThread& t) {
   while (t.sampler().read(record_)) {
     finishes([&] { samples_.take(record_, *parts_.space, *parts_.stubs); });
@@ -87,19 +87,32 @@ void StackSampling::let_go(std::span<Version* const> versions) noexcept {
   for (Version* v : versions) {
     if (v->code != nullptr) v->code->withdraw();
   }
-  // Pairs with the store of is_walking(): a walk that is not seen here finds none of the code.
+  // Pairs with the store of is_walking(): a walk that is not seen here cannot find the code.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (const auto& t : parts_.threads) {
     while (t->sampler().is_walking()) ::sched_yield();
   }
 }
 
+sampler::StackSampler::Counts StackSampling::counts() const {
+  sampler::StackSampler::Counts all = gone_;
+  for (const auto& t : parts_.threads) add(all, t->sampler().counts());
+  return all;
+}
+
+TimeProfile StackSampling::profile() {
+  if (!ever_) return {};
+  drain();
+  TimeProfile p = samples_.profile();
+  p.asked_ns = counts().asked_ns;
+  return p;
+}
+
 TimeReport StackSampling::report() {
   TimeReport r;
   if (!ever_) return r;
   drain();
-  sampler::StackSampler::Counts all = gone_;
-  for (const auto& t : parts_.threads) add(all, t->sampler().counts());
+  const sampler::StackSampler::Counts all = counts();
   r.hz = parts_.live.sample_hz;
   r.engine = engine_;
   r.asked_ns = static_cast<double>(all.asked_ns);

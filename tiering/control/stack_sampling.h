@@ -1,13 +1,13 @@
-// StackSampling: switches the stack samples of threads on and off, and takes them out of the rings.
+// StackSampling: switches the stack samples of threads on and off, and reads the rings.
 //
-//   sample_hz 0 -> hz   each thread gets clock and ring, unless it has them, and the clock starts
-//             hz -> 0   clocks stop; rings and what was seen stay
+//   sample_hz 0 -> hz   each thread gets a clock and a ring, unless it has them, and the clock starts
+//             hz -> 0   clocks stop; the rings and the results stay
 //
-// The law: no code is freed that a record in a ring names, or that a walk may be looking at. So before code
-// is freed, the rings are drained, the code is taken out of reach of walks, and walks that are under way are
-// waited for (some microseconds).
+// The law: code is not freed while a record in a ring refers to it, or while a walk may be reading
+// it. So before code is freed, the rings are drained, the code is hidden from walks, and walks in
+// progress are waited for (some microseconds).
 //
-//   Thread: the caller holds the state mutex; ticks() any.
+//   Thread: the caller holds the state mutex; ticks(): any.
 #pragma once
 
 #include <atomic>
@@ -17,6 +17,7 @@
 #include "jit/code/code_space.h"
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
+#include "sampler/host_code.h"
 #include "tiering/base/log.h"
 #include "tiering/model/sample_signal.h"
 #include "tiering/model/threads.h"
@@ -30,10 +31,11 @@ struct Version;
 
 class StackSampling {
  public:
-  // What it works on; all outlive it. `space`, `stubs` and `routines` are made before the first thread comes.
+  // Its dependencies; all outlive it. `space`, `stubs` and `routines` are made before the first
+  // thread attaches.
   struct Parts {
     const Options& options;
-    const Options& live;  // what of the options changes
+    const Options& live;  // the options with later changes
     const Log& log;
     const Threads& threads;
     const MethodTable& methods;
@@ -44,35 +46,38 @@ class StackSampling {
   explicit StackSampling(const Parts& parts)
       : parts_(parts), signal_(sample_signal(parts.options)), samples_(parts.methods) {}
 
-  // Returns whether rings are to be drained from time to time.
+  // Says whether rings must be drained from time to time.
   bool ticks() const noexcept { return on_.load(std::memory_order_relaxed); }
-  // The calling thread has come, and goes.
+  // The calling thread has attached; it detaches.
   void thread_came(AttachedThread& t);
   void thread_goes(AttachedThread& t);
-  // Does what live.sample_hz says. Errors: kIo, kInvalidArgument; nothing is sampled then.
+  // Applies live.sample_hz. Errors: kIo, kInvalidArgument; then nothing is sampled.
   Status change_rate();
-  // Takes what is in the rings.
+  // Reads all records in the rings.
   void drain();
-  // These are about to be freed.
+  // Call it before these versions are freed.
   void let_go(std::span<Version* const> versions) noexcept;
-  // Says what was seen and lost, up to now.
+  // Returns the results and losses so far.
   TimeReport report();
+  // Returns the time of call paths, up to now, for the profile file.
+  TimeProfile profile();
 
  private:
   Status begin(AttachedThread& t);
   void drain(AttachedThread& t);
+  sampler::StackSampler::Counts counts() const;
   void say_fallback(const AttachedThread& t);
 
   const Parts parts_;
   sampler::HostCode host_;
-  SampleSignal signal_;  // before the threads go
+  SampleSignal signal_;  // before the threads are destroyed
   StackSamples samples_;
   std::atomic<bool> on_{false};
-  bool ever_ = false;       // some thread was sampled
-  bool fell_back_ = false;  // which was logged
+  bool ever_ = false;       // some thread was sampled at some time
+  bool fell_back_ = false;  // and this was logged
   SampleEngine engine_ = SampleEngine::kTaskClock;
-  sampler::StackRecord record_;         // what is taken out
-  sampler::StackSampler::Counts gone_;  // of threads that have gone
+  sampler::StackRecord record_;         // the record being read
+  sampler::StackSampler::Counts gone_;  // of threads that have detached
 };
 
 }  // namespace uptier::tiering

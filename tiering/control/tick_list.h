@@ -1,13 +1,12 @@
-// TickList: which methods a tick looks at.
+// TickList: decides which methods a tick looks at.
 //
 //   few methods                             all of them, each time
-//   many: did something in its last kBusy   each time
-//         looks
+//   many: active in its last kBusy looks    each time
 //         the others                        in turns, each every kTurns ticks
 //
-// In a large program thousands of methods have been called often once, and a look at one costs as
-// many cache misses as it has threads, and more. What a method has done since it was last looked at
-// adds up, so turns lose nothing: what wakes up is only seen kTurns ticks later, at most.
+// In a large program thousands of methods were called often at some time, and a look at one costs a
+// cache miss per thread and more. The activity since the last look adds up, so turns lose nothing:
+// a method that becomes active again is only seen up to kTurns ticks later.
 //
 //   Thread: the runtime's state mutex guards it.
 #pragma once
@@ -25,14 +24,14 @@ class TickList {
   static constexpr uint32_t kBusy = 8;
   static constexpr uint32_t kTurns = 16;
 
-  // Takes the place of a method that is not in the list.
+  // Adds the place of a method that is not in the list.
   void add(uint32_t place) { entries_.push_back({place, 0}); }
   void erase(uint32_t place) {
     std::erase_if(entries_, [&](const Entry& e) { return e.place == place; });
   }
 
-  // Calls `look(place)` for those that are due, in the order in which they were added. It returns
-  // whether the method has done something since it was last looked at.
+  // Calls `look(place)` for the places that are due, in the order of their addition. It returns
+  // whether the method was active since the last look.
   template <typename Look>
   void tick(Look look) {
     ++ticks_;
@@ -49,7 +48,7 @@ class TickList {
  private:
   struct Entry {
     uint32_t place;
-    uint32_t idle;  // looks in a row that found nothing, up to kBusy
+    uint32_t idle;  // looks in a row without activity, up to kBusy
   };
   std::vector<Entry> entries_;
   uint32_t ticks_ = 0;

@@ -11,12 +11,12 @@
 namespace uptier::tiering {
 namespace {
 
-// The most time of the slower version that a trial may take, in cycles: 10 ms and 50 us at 3 GHz.
+// The most time, in cycles of the slower version, that a trial may take: 10 ms and 50 us at 3 GHz.
 constexpr uint64_t kRollBackBudget = 30'000'000;
 constexpr uint64_t kSpeedupBudget = 150'000;
 constexpr uint32_t kSpeedupPairs = 16;
-// Returns whether all the time of a call is the method's own. The time of callees is the same in both
-// versions, and would say that compiling is worth less than it is.
+// Says whether all the time of a call is spent in the method itself. Time in callees is the same in
+// both versions, so it would understate the speedup.
 bool calls_nothing(const jit::Function* f) {
   if (f == nullptr) return false;
   return std::ranges::none_of(f->insts, [](const jit::Inst& i) {
@@ -58,20 +58,20 @@ void Trials::abandon(Method& m) {
   Optimizing* o = m.optimizing.made();
   if (o == nullptr) return;
   Trial* t = o->trial.exchange(nullptr, std::memory_order_acq_rel);
-  // The version that a guard leads to stays with the guard.
+  // The version that a guard falls back to stays, because the guard needs it.
   if (t != nullptr && t->now.general != &t->before) {
     in_service_.give_up(const_cast<Version&>(t->before), OsrOut::kNewer);
   }
 }
 
-// Learns from a trial of baseline code and optimized code about all such code.
+// Updates the machine's rates from a trial of baseline code against optimized code.
 void Trials::learn_rates(const Method& m, const TrialSnapshot& s) {
   if (s.now_cycles < kLeastTrialCycles) return;
   assert(s.tiers);
   auto before = static_cast<double>(s.before_cycles);
   machine_.note_speedup(before / static_cast<double>(s.now_cycles));
   MethodSnapshot seen = observer_.advisor.snapshot_of(m);
-  // Without samples nobody knows what a call executes.
+  // Without samples, the work of a call is unknown.
   if (seen.samples < policy_.min_samples || seen.calls == 0) return;
   double executed = static_cast<double>(seen.sampled_work) / static_cast<double>(seen.calls);
   machine_.note_baseline(executed, before);

@@ -1,12 +1,12 @@
 // Trials: begins trials (trial.h), and acts on their results.
 //
 //   optimized after optimized   the slower one goes
-//   optimized after baseline    how many times as fast as baseline code optimized code is, of the
-//                               first methods that call nothing; where it is slower, it goes
-//   with a guard after without  likewise (value_versions.h)
+//   optimized after baseline    measures the speedup of optimized code, for the first methods that call
+//                               nothing; if it is slower, it goes
+//   with a guard after without  the slower one goes (value_versions.h)
 //
-// Where nothing is measured, or versions are counted, flipped or made by hosts, the new version stays
-// without a trial.
+// If nothing is measured, or if versions are counted, flipped or made by hosts, the new version
+// stays without a trial.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -26,11 +26,11 @@ namespace uptier::tiering {
 
 class Trials {
  public:
-  // The parts that it works on. All outlive it.
+  // The components that it uses. All outlive it.
   struct Parts {
     const Options& options;
-    const Options& live;          // what of the options changes, and
-    const PolicyOptions& policy;  // what follows from it
+    const Options& live;          // the options with later changes,
+    const PolicyOptions& policy;  // and the policy derived from them
     bool always_instrumented;     // every call is counted
     const Stress& stress;
     Observer& observer;
@@ -39,22 +39,22 @@ class Trials {
   };
   explicit Trials(const Parts& parts);
 
-  // A version has just taken the place of another, which is still there: both stay for a while. The
-  // caller links the method.
+  // A version has just replaced another one, which still exists: both stay for a while. The caller
+  // links the method.
   void begin(Method& m, const Version* before, const Version& now);
-  // Ends a trial without an answer, if there is one: the new version stays.
+  // Ends a trial without a result, if there is one: the new version stays.
   void abandon(Method& m);
 
-  // The version that serves when a trial is over.
+  // The version that stays after a trial.
   enum class Stays : uint8_t {
     kUnknown,   // there was no trial
-    kNew,       // the other has been given up
-    kGuarded,   // likewise, and the new one has a guard
+    kNew,       // the other was given up
+    kGuarded,   // the other was given up; the new one has a guard
     kBaseline,  // the method's first optimized version is to go
     kGeneral,   // the one with a guard is to go
-    kOld,       // the new one has been given up, and the method linked
+    kOld,       // the new one was given up, and the method was linked
   };
-  // All that was wanted of a method's trial has been timed.
+  // All timings of a method's trial are complete.
   Stays end(Method& m);
 
  private:

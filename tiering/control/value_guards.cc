@@ -9,7 +9,7 @@
 namespace uptier::tiering {
 namespace {
 
-// Parameters that one guard compares, at most.
+// The largest number of parameters that one guard compares.
 constexpr size_t kMostGuarded = 2;
 
 uint64_t bits_of(Type t, int64_t value) {
@@ -32,7 +32,7 @@ bool may_have_value_version(const Method& m) {
          !m.optimized_requested && !m.removed && !m.guard_banned && !m.info.own_code;
 }
 
-// What the profile, of this run or an earlier one, answers about a parameter.
+// Returns the profile of a parameter, from this run or an earlier one.
 ValueSnapshot value_snapshot(const Method& m, const MethodProfile& seen, const jit::ParamSite& site,
                              const PolicyOptions& policy) {
   ValueSnapshot s;
@@ -44,7 +44,8 @@ ValueSnapshot value_snapshot(const Method& m, const MethodProfile& seen, const j
     if (values == nullptr || values->values.empty() || values->range.count < s.samples) return;
     s.samples = values->range.count;
     s.value = values->values.front().value;
-    s.seen = std::min(values->values.front().count, s.samples);  // a file may say anything
+    s.seen = std::min(values->values.front().count, s.samples);  // a saved file may contain
+                                                                 // anything
   };
   take(seen);
   if (m.saved != nullptr && s.samples < policy.value_samples) take(m.saved->profile);
@@ -64,7 +65,7 @@ ValueGuards::ValueGuards(const Parts& p)
       trials_(p.trials),
       in_service_(p.in_service) {}
 
-// ---- What is worth a version ------------------------------------------------------------------
+// ---- Choosing values --------------------------------------------------------------------------
 
 void ValueGuards::consider_values(Method& m) {
   if (stress_.active(StressKind::kValues)) return force_values(m);
@@ -90,7 +91,7 @@ void ValueGuards::consider_values(Method& m) {
     s.cost_ns = m.shape->instructions * rate * (1.0 + system.queue_length / 64.0);
     s.speedup = system.speedup;
     Decision d = decide_value(s, policy_);
-    // That nothing follows is not worth a record.
+    // A decision to do nothing is not worth a record.
     if (d.action == Action::kKeep) continue;
     observer_.decisions.log(m, action_name(d.action), d.reason, inputs_text(s));
     if (d.action == Action::kBan) {
@@ -108,7 +109,7 @@ void ValueGuards::consider_values(Method& m) {
                 priority);
 }
 
-// The stress plan wants a version for values that may be wrong: small ones, so that some are right.
+// With stress, makes a version for values that may be wrong: small ones, so that some are right.
 void ValueGuards::force_values(Method& m) {
   if (m.value_versions->forced || !may_have_value_version(m)) return;
   m.value_versions.own().forced = true;
@@ -187,7 +188,7 @@ void ValueGuards::consider_guard(Method& m) {
   observer_.decisions.log(m, action_name(d.action),
                           "guard of parameter " + values_text(*v) + " (value): " + d.reason,
                           inputs_text(g));
-  // The stress plan's versions stay, right or wrong, so that their guards are tried.
+  // With stress, versions stay, right or wrong, so that their guards are exercised.
   if (stress_.active(StressKind::kValues)) return watch_quietly(m, *v);
   take_back(m, d.action == Action::kBan);
 }

@@ -1,5 +1,5 @@
-// ValueGuards: versions for stable values, and the guards in front of them: when they are made, how
-// they come into service, and when they go. value_versions.h has the law.
+// ValueGuards: makes, installs and retires versions for stable values, and the guards in front of
+// them. value_versions.h has the law.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -18,11 +18,11 @@ namespace uptier::tiering {
 
 class ValueGuards {
  public:
-  // The parts that it works on. All outlive it.
+  // The components that it uses. All outlive it.
   struct Parts {
     const Options& options;
-    const Options& live;          // what of the options changes, and
-    const PolicyOptions& policy;  // what follows from it
+    const Options& live;          // the options with later changes,
+    const PolicyOptions& policy;  // and the policy derived from them
     Stress& stress;
     Observer& observer;
     Requests& requests;
@@ -32,15 +32,17 @@ class ValueGuards {
   };
   explicit ValueGuards(const Parts& parts);
 
-  // Asks whether the optimized version in service should have one for values beside it.
+  // Asks whether to make a version for values in addition to the optimized version in service.
   void consider_values(Method& m);
-  // A version for values has been made: it comes into service if the general one still serves.
+  // A version for values has been made: installs it if the general version is still in service.
   void install(Method& m, Version& v);
-  // Counts the misses of the next calls of the version in service, which has a guard.
+  // Counts the misses of the next calls; the version in service has a guard.
   void begin_window(Method& m);
-  // A guard has told: a window is over, or as many calls have missed as may without a word.
+  // A guard has reported: a window is over, or the number of misses allowed without a report was
+  // reached.
   void consider_guard(Method& m);
-  // The general version serves alone again. The caller has logged why. `banned`: no other values.
+  // Puts the general version back in service alone. The caller has logged why. `banned`: no other
+  // values will be tried.
   void take_back(Method& m, bool banned);
 
  private:

@@ -1,9 +1,9 @@
-// WantedFrames: what the worker waits for with frames of optimized code.
+// WantedFrames: the frames of optimized code that the worker has to act on later.
 //
-//   newer     a frame of old code is at a loop: newer code is to be made when that is due (osr_exit.h)
-//   watched   frames of a method are to be asked to be observed when that is due (loop_copy_control.h)
+//   newer     a frame of old code is at a loop: newer code must be made when it is due (osr_exit.h)
+//   watched   frames of a method must report for observation when that is due (loop_copy_control.h)
 //
-//   Thread: wait() any; the rest with the runtime's state mutex.
+//   Thread: wait(): any; the rest: with the runtime's state mutex.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +20,15 @@ namespace uptier::tiering {
 
 class WantedFrames {
  public:
-  // Newer code is to be made for a loop.
+  // Newer code for a loop.
   struct Newer {
     Method* method;
     uint32_t loop;
     uint64_t due_ns;    // by now_ns()
-    uint64_t osr_outs;  // frames that had moved when it was wanted
+    uint64_t osr_outs;  // number of moved frames when it was requested
   };
 
-  // Returns whether anything is not due yet.
+  // Says whether anything is not due yet.
   bool wait() const noexcept { return wait_.load(std::memory_order_relaxed); }
 
   void want_newer(const Newer& n) {
@@ -36,7 +36,7 @@ class WantedFrames {
     newer_.push_back(n);
     note_wait();
   }
-  // Calls `make` with each that is due, which may want it again.
+  // Calls `make` with each that is due; `make` may request it again.
   template <typename Make>
   void take_newer(Make make) {
     if (newer_.empty()) return;
@@ -51,7 +51,7 @@ class WantedFrames {
     note_wait();
   }
 
-  // Has a method's frames called when it is time, once; the earlier time holds.
+  // Makes a method's frames report at a given time, once; the earlier time holds.
   void watch(Method& m, uint64_t due_ns) {
     auto at = std::ranges::find(watched_, &m, &Watched::method);
     assert(std::ranges::count(watched_, &m, &Watched::method) <= 1);
@@ -86,7 +86,7 @@ class WantedFrames {
   }
 
  private:
-  // Frames are to be asked to be observed.
+  // Frames that must report for observation.
   struct Watched {
     Method* method;
     uint64_t due_ns;

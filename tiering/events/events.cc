@@ -12,7 +12,8 @@
 namespace uptier::tiering {
 namespace {
 
-// By number; of equal ones the change itself comes before what guest threads did after they saw it.
+// Orders by number. Among equal numbers, the change itself precedes events of guest threads that
+// saw it.
 bool comes_before(const WaitingEvent& a, const WaitingEvent& b) {
   if (a.event.sequence != b.event.sequence) return a.event.sequence < b.event.sequence;
   return a.event.thread_sequence == 0 && b.event.thread_sequence != 0;
@@ -106,12 +107,12 @@ bool Events::guests_wanted() const noexcept {
   return (subscribed_.load(std::memory_order_relaxed) & kGuestKinds) != 0;
 }
 
-// A ring that was made stays as long as the thread, which may be pushing right now.
+// Once made, a ring stays as long as its thread, which may be pushing right now.
 void Events::make_ring(OfThread& t) {
   if (t.ring == nullptr) t.ring = std::make_unique<GuestRing>(t.number, t.native_number);
 }
 
-// Lets a thread push if that is wanted, and not if it is not.
+// Gives a thread its ring if guest events are wanted, and null otherwise.
 void Events::show_ring(const OfThread& t) const noexcept {
   if (t.thread == nullptr) return;
   t.thread->ring_.store(guests_wanted() ? t.ring.get() : nullptr, std::memory_order_release);
@@ -119,8 +120,8 @@ void Events::show_ring(const OfThread& t) const noexcept {
 
 // ---- Delivering ---------------------------------------------------------------------------------
 
-// A thread sets pending_ and then looks at delivering_; the drainer clears delivering_ and then looks
-// at pending_. So one of the two sees the other.
+// A thread sets pending_ and then looks at delivering_; the drainer clears delivering_ and then
+// looks at pending_. So one of the two sees the other.
 void Events::deliver_slow() noexcept {
   if (in_subscriber()) return;
   while (pending_.load()) {
@@ -140,13 +141,13 @@ void Events::deliver_all() noexcept {
     const Held lock(mutex_);
     upto = queued_;
   }
-  pending_ = true;  // whoever queued it may not have said so yet
+  pending_ = true;  // the thread that queued an event may not have set this yet
   deliver();
   assert(!in_subscriber());
   for (uint64_t d = delivered_.load(); d < upto; d = delivered_.load()) delivered_.wait(d);
 }
 
-// What there is no memory to take stays where it is, until something else happens.
+// If there is no memory to take them, events stay where they are until the next round.
 void Events::deliver_round() noexcept {
   std::vector<WaitingEvent> round;
   std::vector<Subscribers::Entry*> to;
@@ -180,7 +181,7 @@ std::vector<WaitingEvent> Events::take_all() {
 void Events::take_rings(uint64_t upto, std::vector<WaitingEvent>& to) {
   for (OfThread& t : threads_) {
     if (t.ring == nullptr) continue;
-    // As much again can be pushed while it is read. What is left comes with the next round.
+    // A thread can push as many again while its ring is read. The rest comes with the next round.
     constexpr size_t kMost = 2 * GuestRing::kRecords;
     to.reserve(to.size() + kMost);
     if (t.ring->drain(upto, kMost, [&](const Event& e) { to.emplace_back(e); })) pending_ = true;
@@ -229,7 +230,7 @@ Status Events::unsubscribe(EventSubscriber& who) {
   if (gone == nullptr) {
     return Error{ErrorCode::kNotFound, "unsubscribe: the subscriber is not subscribed"};
   }
-  tell_drainer();  // it forgets the entry
+  tell_drainer();  // the drainer removes the entry
   if (!in_subscriber()) subscribers_.await_call(gone);
   return {};
 }

@@ -1,11 +1,11 @@
 // GuestRing: records of one guest thread on their way to the drainer.
 //
-// Single producer, single consumer; push takes no lock and allocates nothing. The law of a full ring:
-// what does not fit is counted, and nothing is taken until the consumer has emptied the ring. So all
-// that was lost lies between the last record in the ring and the next one that comes, and one kLost
-// record in that place tells of it.
+// Single producer, single consumer; push takes no lock and allocates nothing. The law of a full
+// ring: once a record does not fit, records are only counted until the consumer has emptied the
+// ring. So all lost records lie between the last record in the ring and the next one, and one kLost
+// record at that place reports them.
 //
-//   Thread: push by the owner; drain by one thread at a time.
+//   Thread: push: the owner; drain: any, one thread at a time.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ class GuestRing {
       : thread_(thread), native_thread_(native_thread), records_(new Event[kRecords]) {}
 
   // Appends a record, whose text must be static. `seen`: the last number that the thread has seen.
-  // Returns whether the drainer is to be told, since nothing was in the ring.
+  // Returns whether to notify the drainer, because the ring was empty.
   bool push(Event e, uint64_t seen) noexcept {
     e.thread = thread_;
     e.native_thread = native_thread_;
@@ -40,22 +40,22 @@ class GuestRing {
         if (lost_.compare_exchange_strong(lost, lost + 1)) return false;
         continue;
       }
-      // Acquire pairs with drain(): the record in this place has been copied.
+      // Acquire pairs with drain(): the record at this position has been copied.
       if (head - tail_.load(std::memory_order_acquire) < kRecords) break;
       first_lost_ = loss_at(e);
       lost_.store(1);
       return tail_.load() == head;
     }
-    assert(lost_.load(std::memory_order_relaxed) == 0);  // nothing is taken until the ring is empty
+    assert(lost_.load(std::memory_order_relaxed) == 0);  // nothing is added until the ring is empty
     records_[head % kRecords] = e;
-    // seq_cst, here and above, as in drain(): either the drainer sees this record, or this sees that
-    // the drainer has emptied the ring.
+    // seq_cst, here and above, as in drain(): either the drainer sees this record, or this thread
+    // sees that the drainer has emptied the ring.
     head_.store(head + 1);
     return tail_.load() == head;
   }
 
-  // Moves out, in order, `most` records at most that saw no number above `upto`: visit(const Event&).
-  // Returns whether others are left. One that visit throws for stays.
+  // Moves out, in order, at most `most` records that saw no number above `upto`: visit(const
+  // Event&). Returns whether others are left. If visit throws, its record stays.
   template <typename F>
   bool drain(uint64_t upto, size_t most, F&& visit) {
     uint64_t tail = tail_.load(std::memory_order_relaxed);
@@ -68,17 +68,17 @@ class GuestRing {
         visit(e);
       }
       if (lost_.load() == 0) return false;
-      // Now the owner pushes nothing, and whether the loss comes next can be looked up.
+      // Now the owner adds nothing, so it can be determined whether the loss comes next.
       if (head_.load() != tail) continue;
       if (first_lost_.sequence > upto || most-- == 0) return true;
       Event lost = first_lost_;                           // before the owner may write it again
-      assert(lost_.load() != 0 && tail == head_.load());  // the owner pushes nothing meanwhile
+      assert(lost_.load() != 0 && tail == head_.load());  // the owner adds nothing meanwhile
       lost.count = lost_.exchange(0);
       visit(lost);
     }
   }
 
-  // Whether there is nothing to drain. The consumer's call.
+  // Says whether there is nothing to drain. Called by the consumer.
   bool empty() const noexcept { return head_.load() == tail_.load() && lost_.load() == 0; }
 
  private:
@@ -94,11 +94,12 @@ class GuestRing {
 
   const uint32_t thread_, native_thread_;
   std::unique_ptr<Event[]> records_;
-  uint64_t pushed_ = 0;  // the owner's: also those that were lost
+  uint64_t pushed_ = 0;  // the owner's; includes lost records
   // Positions only grow.
   alignas(64) std::atomic<uint64_t> head_{0};
   std::atomic<uint64_t> lost_{0};
   Event first_lost_;  // written by the owner while lost_ is 0, read by the consumer while it is not
+                      // 0
   alignas(64) std::atomic<uint64_t> tail_{0};
 };
 

@@ -1,9 +1,9 @@
-// LossCounts: the figures of LossReport that records tell of.
+// LossCounts: the figures of LossReport that are counted from records.
 //
-// Others are counted where they happen, because a record for each would cost more than what was lost:
-// samples, slabs, flushes, loops, traps and log records on the slow paths of guest threads, and calls on
-// threads that are not attached. Those of the trace, of keys, of poll words and of unstable bodies are
-// with their owners.
+// Others are counted where they happen, because a record for each would cost more than the loss:
+// samples, slabs, flushes, loops, traps and log records on the slow paths of guest threads, and
+// calls on unattached threads. Losses of the trace, of keys, of poll words and of unstable bodies
+// are counted by their owners.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once

@@ -9,7 +9,7 @@ namespace {
 bool wants(const Subscribers::Entry& s, const Event& e) {
   if (e.thread_sequence != 0 && e.kind == EventKind::kLost) return (s.kinds & kGuestKinds) != 0;
   bool wanted = e.kind == EventKind::kLost || (s.kinds & kinds_of(e.kind)) != 0;
-  // What guest threads record may have been there before, in their rings.
+  // Events of guest threads may have been recorded before, in their rings.
   return wanted && (e.thread_sequence != 0 || e.sequence > s.from);
 }
 
@@ -34,7 +34,7 @@ const Subscribers::Entry* Subscribers::mark_removed(const EventSubscriber& who) 
   return nullptr;
 }
 
-// The entry may be freed by now, and is only compared.
+// The entry may have been freed; it is only compared.
 void Subscribers::await_call(const Entry* e) const noexcept {
   while (calling_.load() == e) calling_.wait(e);
 }

@@ -1,15 +1,16 @@
-// Subscribers: who receives records, and how they stop.
+// Subscribers: the receivers of records, and how they are removed.
 //
-// The law: after remove() has returned, the subscriber is not called any more, nor is it being called,
-// unless it is the caller itself that is being called. Two words order this, both seq_cst:
+// The law: after remove() has returned, the subscriber is not called any more, and no call of it is
+// in progress, unless the caller itself is that call. Two words order this, both seq_cst:
 //
-//   drainer    calling = s; call unless s.removed;  calling = null; wake who waits if s.removed
+//   drainer    calling = s; call unless s.removed;  calling = null; wake waiters if s.removed
 //   remover    s.removed = true;  wait while calling == s
 //
-// Either the drainer sees the flag and does not call, or the remover sees the call and waits for it.
+// Either the drainer sees the flag and does not call, or the remover sees the call and waits for
+// it.
 //
-//   Thread: add, mark_removed and begin_round with the lock of Events; call by the drainer alone;
-//   await_call by who marked, without the lock.
+//   Thread: add, mark_removed and begin_round: with the lock of Events. call: only the drainer.
+//   await_call: the thread that marked, without the lock.
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,7 @@
 
 namespace uptier::tiering {
 
-// What guest threads record in rings of their own.
+// The kinds that guest threads record in rings of their own.
 inline constexpr EventKinds kGuestKinds = kinds_of(EventKind::kEntered, EventKind::kLeft);
 
 class Subscribers {
@@ -32,21 +33,21 @@ class Subscribers {
         : who(who), kinds(kinds), from(from) {}
     EventSubscriber& who;
     const EventKinds kinds;
-    const uint64_t from;  // the last number that it does not receive
+    const uint64_t from;  // it receives only later numbers
     std::atomic<bool> removed{false};
   };
 
-  // Adds one. Errors: kInvalidArgument when it is there already.
+  // Adds a subscriber. Errors: kInvalidArgument if it is subscribed already.
   Status add(EventSubscriber& who, EventKinds kinds, uint64_t from);
-  // Marks one, which await_call() is to be given; null when it is not there.
+  // Marks a subscriber as removed, and returns it for await_call(); null if it is not subscribed.
   const Entry* mark_removed(const EventSubscriber& who) noexcept;
-  // Waits while it is being called.
+  // Waits until no call of it is in progress.
   void await_call(const Entry* e) const noexcept;
-  // Returns those that are there, and forgets those that were removed. No round is under way.
+  // Returns the current subscribers, and frees removed ones. No round is in progress.
   std::vector<Entry*> begin_round();
-  // Calls one if it wants the record and has not been removed.
+  // Calls a subscriber if it wants the record and has not been removed.
   void call(Entry& to, const Event& e) noexcept;
-  // Returns the kinds that anybody wants.
+  // Returns the kinds that any subscriber wants.
   EventKinds kinds() const noexcept;
 
  private:

@@ -1,8 +1,8 @@
-// VersionLog: which version of which method was in service from when to when: the rows of the timeline
-// of a profile file (profile/upf/timeline.h) that records tell of.
+// VersionLog: the times at which versions of methods were in service. These are the rows of the
+// timeline of a profile file (profile/upf/timeline.h) that are made from records.
 //
-// The timeline's decisions are those of DecisionLog. Its figures are sums and levels that are read when
-// it is written, and its loops belong to the methods' shapes: neither is something that happens.
+// The timeline's decisions come from DecisionLog. Its figures are sums and levels that are read
+// when it is written, and its loops are part of the methods' shapes: neither are events.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -21,13 +21,13 @@ class VersionLog final : public EventListener {
   static constexpr EventKinds kHears = kinds_of(EventKind::kInstalled, EventKind::kRetired,
                                                 EventKind::kMoved, EventKind::kForgotten);
   struct Row {
-    Event installed;          // at_ns: when it came into service
+    Event installed;          // at_ns: when it was installed
     uint64_t retired_ns = 0;  // 0: it is in service
   };
 
-  // A version that memory is refused to is left out.
+  // If memory runs out, a version is left out.
   void hear(const Event& e) noexcept override;
-  // Returns the versions of a method in the order in which they came into service, or moved.
+  // Returns the versions of a method in the order in which they were installed or moved.
   std::span<const Row> of(MethodId m) const;
 
  private:

@@ -1,4 +1,4 @@
-// event_of: what a record says of a method or a version.
+// event_of: makes records about a method or a version.
 #pragma once
 
 #include <string_view>
@@ -19,7 +19,7 @@ inline Event event_of(EventKind kind, const Method& m, std::string_view text = {
   return e;
 }
 
-// `at_ns`: when it happened; 0: now.
+// `at_ns`: the time of the event; 0: now.
 inline Event event_of(EventKind kind, const Version& v, uint64_t at_ns = 0) {
   Event e;
   e.kind = kind;
@@ -36,8 +36,8 @@ inline Event event_of(EventKind kind, const Version& v, uint64_t at_ns = 0) {
   return e;
 }
 
-// A frame went on in a version, at its loop. `from`: the serial number of the version that it left, 0
-// where that is not known.
+// A frame entered a version at its loop. `from`: the serial number of the version that it left; 0:
+// unknown.
 inline Event entered_event(const Version& v, uint64_t from) {
   Event e = event_of(EventKind::kEntered, v);
   e.other_version = from;

@@ -1,4 +1,5 @@
-// Look: a thread looks at methods that it does not run, since so many removals (LookingAround, Places).
+// Look: a thread is looking at methods that it does not run, and began after so many removals
+// (LookingAround, Places).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@ namespace uptier::tiering {
 
 struct ThreadLooks;
 
-// It lies in the caller's frame, so that looking needs no memory.
+// Lies in the caller's frame, so that looking needs no memory.
 struct Look {
   Look() = default;
   Look(const Look&) = delete;
@@ -15,12 +16,12 @@ struct Look {
 
   uint64_t since = 0;
   Look *before = nullptr, *after = nullptr;
-  ThreadLooks* of_thread = nullptr;  // where the looks of an attached thread are counted
+  ThreadLooks* of_thread = nullptr;  // the counter of looks of an attached thread
 };
 
-// The looks of an attached thread. A trap may drop the frames that look: `build` may run guest code. So
-// all of them count as one look, the first, which lies here and not in the frames.
-// Thread: what changes it, under the runtime's state mutex.
+// The looks of an attached thread. A trap may drop the frames with looks, because `build` may run
+// guest code. So all looks of a thread count as one, the first, which is stored here and not in a
+// frame. Thread: changed under the runtime's state mutex.
 struct ThreadLooks {
   Look first;
   uint32_t depth = 0;

@@ -1,13 +1,13 @@
-// LookingAround: what a thread says of itself while it looks at methods that it does not run.
+// LookingAround: marks a thread that is looking at methods that it does not run.
 #pragma once
 
 #include "tiering/model/places.h"
 
 namespace uptier::tiering {
 
-// While one exists, no method that is removed meanwhile is forgotten (Places): its thread may look at
-// methods that it does not run, without the state mutex. Its thread does not hold that. `Of` is the
-// runtime, or the component that looks for it.
+// While one exists, no method that is removed meanwhile is forgotten (Places). So its thread may
+// look at methods that it does not run, without holding the state mutex. `Of` is the runtime, or
+// the component that looks on its behalf.
 template <typename Of>
 class LookingAround {
  public:

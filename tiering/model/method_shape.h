@@ -1,11 +1,12 @@
-// MethodShape: what a description of a method says of it for good, and what its loops and exits need.
+// MethodShape: the constant data from a description of a method, and the state of its loops and
+// exits.
 //
-// Law: made whole by the first description (compile/describer.cc), which any compilation begins with, then
-// published with a release store, and never taken away. So compiled code of the method has one, and
-// slow paths of that code find it here without a lock and without memory. Before it is made, readers see
-// a method without loops, blocks and exits.
+// Law: made complete by the first description (compile/describer.cc), which precedes any
+// compilation; then published with a release store, and never removed. So methods with compiled
+// code have one, and slow paths of that code find it here without a lock and without allocating.
+// Before it is made, readers see a method without loops, blocks and exits.
 //
-//   Thread: constants and atomic members any; the others as they say.
+//   Thread: constants and atomic members: any; the others as stated.
 #pragma once
 
 #include <atomic>
@@ -23,18 +24,18 @@
 
 namespace uptier::tiering {
 
-// A loop that is timed, as it stays for ever.
+// The constant data of a timed loop.
 struct TimedLoop {
   LoopId loop;  // none for the function's body
   LoopId parent;
   uint32_t depth = 0;
   uint32_t height = 0;
   uint32_t location = 0;         // 0: not known
-  uint32_t within = UINT32_MAX;  // the next timed one outwards, by its place in the list; or none
+  uint32_t within = UINT32_MAX;  // the next outer timed loop, by its index in the list; or none
 };
 
 struct MethodShape {
-  // `loops`: that the body has, or its host says.
+  // `loops`: the number of loops in the body, or as the host says.
   explicit MethodShape(uint32_t loops = 0)
       : loop_count(loops),
         osr(std::make_unique<std::atomic<const Version*>[]>(loops)),
@@ -49,7 +50,7 @@ struct MethodShape {
   uint64_t cfg_hash = 0;
   uint32_t instructions = 0;            // of the IR
   std::vector<uint32_t> block_weights;  // instructions by block site - 1
-  // The host's: who inlines the body may come when that has died.
+  // Belongs to the host: a caller may inline the body after the host was destroyed.
   const void* alias_scope = nullptr;
 
   // ---- By LoopId ----------------------------------------------------------------------------------
@@ -57,32 +58,33 @@ struct MethodShape {
   // In service. Stores are releases that pair with acquire loads in slow paths.
   std::unique_ptr<std::atomic<const Version*>[]> osr;
   std::unique_ptr<std::atomic<const Version*>[]> osr_from_host;
-  std::unique_ptr<std::atomic<bool>[]> osr_asked;  // one request a loop and thread is enough
-  // With the state mutex: whether one is on its way, and how many were made so far.
+  std::unique_ptr<std::atomic<bool>[]> osr_asked;  // one request per loop and thread is enough
+  // With the state mutex: whether one has been requested, and how many were made.
   std::vector<bool> osr_requested;
   std::vector<uint32_t> osr_versions;
-  // Made when loops may change copies without asking, and never moved.
+  // Made when loops may change copies on the quick path, and never moved.
   std::unique_ptr<sampler::LoopCell[]> loop_cells;
   std::vector<jit::LoopRange> loop_ranges;  // of the latest instrumented copy; state mutex
 
   // ---- Planned with Method::probes, and then constant; the counts of exits rise ---------------------
 
   MethodExits exits;
-  std::vector<TimedLoop> timed_loops;  // by site; loops.cc
-  std::vector<uint64_t> shared_slab;   // of counters that threads share, and
-  uint64_t* shared = nullptr;          // where it begins in that; or null
-  // With a profile that outlives the process only; saved_calls.cc.
+  std::vector<TimedLoop> timed_loops;  // by site; see observe/timed_loops.h
+  std::vector<uint64_t> shared_slab;   // memory of the counters that threads share
+  uint64_t* shared = nullptr;          // its aligned start, or null
+  // Only with a profile that outlives the process; saved_calls.cc.
   MadeLater<CodeShape> code_shape;
   std::vector<jit::DirectCall> direct_calls;
 
-  // With the turn: made by who did not compile it; or null.
+  // With the turn: made ahead of the compilation; or null.
   std::unique_ptr<jit::Function> described;
 
-  // Frames, as they go. Relaxed: for reports, and to see that something has happened.
+  // Counts of frames. Relaxed: for reports, and to see that something has happened.
   std::atomic<uint64_t> osr_entries{0};
-  std::atomic<uint64_t> osr_outs{0};  // frames of older code that went on in newer
-  std::atomic<uint64_t> left{0};      // that left optimized code, or baseline code for the host
-  std::atomic<uint64_t> left_for_host{0};  // of these
+  std::atomic<uint64_t> osr_outs{0};  // frames of older code that moved to newer code
+  std::atomic<uint64_t> left{0};      // frames that left optimized code, or baseline code for the
+                                      // host
+  std::atomic<uint64_t> left_for_host{0};  // of these, to the host
 };
 
 }  // namespace uptier::tiering

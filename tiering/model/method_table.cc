@@ -7,7 +7,7 @@
 namespace uptier::tiering {
 
 bool MethodTable::reserve(uint32_t capacity) {
-  assert(methods_ == nullptr && capacity != 0);  // once, before all else
+  assert(methods_ == nullptr && capacity != 0);  // once, before anything else
   auto words = [&](auto& all) {
     using Word = std::remove_reference_t<decltype(all[0])>;
     all.reset(static_cast<Word*>(std::calloc(capacity, sizeof(Word))));
@@ -24,8 +24,9 @@ Method* MethodTable::known(MethodId m) const {
 
 void MethodTable::put(std::unique_ptr<Method> m) {
   uint32_t index = m->id.index();
-  assert(methods_ != nullptr && index <= owned_.size());  // places are taken in a row
-  assert(index == owned_.size() || !serves(index));  // the method that had the place was taken out
+  assert(methods_ != nullptr && index <= owned_.size());  // places are taken in order
+  assert(index == owned_.size() || !serves(index));  // the previous method of the place was taken
+                                                     // out
   assert(m->id.generation() >= generations_[index] && m->host_use == HostUse::kServes);
   methods_[index].store(m.get(), std::memory_order_release);  // pairs with at()
   auto& generation = generations_[index];

@@ -1,7 +1,7 @@
-// The slab that a thread's copies of optimized code count in. In front of what they count in are two
-// words: how many words those are, and the number of the copy that they are for (Version::copy_number).
+// The slab in which a thread's copies of optimized code count. Two words precede its counters: the
+// number of those, and the number of the copy that they belong to (Version::copy_number).
 //
-//   Thread: the owner's; others read the number of words, which a slab has for life.
+//   Thread: the owner; others read the number of words, which never changes.
 #pragma once
 
 #include <cassert>
@@ -16,7 +16,7 @@ inline constexpr uint32_t kSlabHeadWords = 2;
 inline uint64_t& slab_words(uint64_t* slab) noexcept { return slab[-2]; }
 inline uint64_t& slab_copy(uint64_t* slab) noexcept { return slab[-1]; }
 
-// The same of a slab that may not be there: 0.
+// The same for a slab that may be null: 0.
 inline uint64_t optimized_words(uint64_t* slab) noexcept {
   return slab == nullptr ? 0 : slab_words(slab);
 }
@@ -24,7 +24,7 @@ inline uint64_t counted_copy(uint64_t* slab) noexcept {
   return slab == nullptr ? 0 : slab_copy(slab);
 }
 
-// Takes a slab of so many words, whose copy is to be said; null when it is refused.
+// Takes a slab of so many words; the caller sets its copy. Null if there is no memory.
 inline uint64_t* take_optimized_slab(sampler::SlabArena& slabs, uint32_t words) noexcept {
   assert(words <= UINT32_MAX - kSlabHeadWords);
   uint64_t* taken = slabs.take(words + kSlabHeadWords);
@@ -34,7 +34,7 @@ inline uint64_t* take_optimized_slab(sampler::SlabArena& slabs, uint32_t words) 
   return slab;
 }
 
-// Gives one back, of a method that is gone for good.
+// Gives back a slab of a method that is removed for good.
 inline void give_optimized_slab(sampler::SlabArena& slabs, uint64_t* slab) noexcept {
   if (slab == nullptr) return;
   assert(slab_words(slab) <= UINT32_MAX - kSlabHeadWords);

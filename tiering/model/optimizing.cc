@@ -6,7 +6,7 @@ namespace uptier::tiering {
 
 namespace {
 
-// Samples are rare: windows of a known profile hold fewer than baseline code's.
+// Samples are rare, so the windows of a known profile hold fewer than those of baseline code.
 constexpr sampler::ConvergenceOptions kOptions{.probe_samples = 256};
 
 }  // namespace

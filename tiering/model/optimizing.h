@@ -1,11 +1,11 @@
 // Optimizing: the results of optimizing a method, except for the version that calls reach.
 //
-// Law: made when something of it is first written, with the first optimized version for calls at the
-// latest; by the worker, or without a worker by the thread that flushes. Never taken away. Before that it
-// reads as no copy, no trial, no version.
+// Law: made when a part of it is first written, at the latest with the first optimized version for
+// calls; by the worker, or without a worker by the thread that flushes. Never removed. Before that
+// it reads as no copy, no trial, no version.
 //
-//   Thread: `copy`, `copy_expected`, `trial` and what `loop_copies` has in service are read by slow
-//           paths without a lock; all else with the runtime's state mutex.
+//   Thread: `copy`, `copy_expected`, `trial` and the versions in `loop_copies` are read by slow paths
+//           without a lock; all else with the runtime's state mutex.
 #pragma once
 
 #include <atomic>
@@ -28,32 +28,32 @@
 
 namespace uptier::tiering {
 
-// The counts of inlined bodies that a thread handed over last.
+// The counts of inlined bodies in a thread's last flush.
 struct InlinedWords {
-  uint32_t copy = 0;               // which copy counted it
+  uint32_t copy = 0;               // the copy that counted them
   std::vector<uint64_t> words;     // of blocks
   std::vector<InlinedSite> slots;  // by Version::slots
 };
 
 // The windows of an instrumented copy of optimized code; see drift_detector.h.
 struct CopyWindows {
-  // Which words of its slab the copy counts in: by block site - 1, then tables of targets, then the
+  // The words of its slab that the copy counts: by block site - 1, then tables of targets, then the
   // words of inlined bodies.
   std::vector<bool> observed;
   sampler::Convergence convergence;   // of its windows
-  std::vector<double> known, recent;  // what it counted, up to the last whole window and since
-  bool misled = false;                // it was said that the code was made from another profile
+  std::vector<double> known, recent;  // counts up to the last whole window, and since
+  bool misled = false;                // the log says that the code was made from another profile
   uint64_t samples = 0;               // in all its windows
-  double drift = 0;   // how far at least `known` is from what the code was made from; 0: not known
-  bool told = false;  // that nothing follows from the drift
+  double drift = 0;   // least distance of `known` from the profile of the code; 0: not known
+  bool told = false;  // the log says that nothing follows from the drift
 
-  // Returns how far `known` may lie from the truth.
+  // Returns the bound on the distance of `known` from the truth.
   double error() const;
   void forget(double epsilon);
 };
 
-// What is observed of optimized code that frames stay in, at one of their loops; see
-// loop_copy_control.h. The counts of copies, and what is known of all of them, are Optimizing's.
+// The observation of optimized code that frames stay in, at one of their loops; see
+// loop_copy_control.h. The counts of copies, and the data about all of them, are in Optimizing.
 struct LoopCopy {
   std::atomic<const Version*> version{nullptr};  // in service; read by slow paths without a lock
   // Guarded by Runtime's state mutex.
@@ -62,27 +62,28 @@ struct LoopCopy {
 };
 struct LoopCopies {
   std::unique_ptr<LoopCopy[]> at;  // by LoopId
-  // Guarded by Runtime's state mutex: when the first frame answered, and what was compiled since for
-  // nothing but observing.
+  // Guarded by Runtime's state mutex: when the first frame reported, and the compile time spent
+  // since on observing only.
   uint64_t began_ns = 0;
   uint64_t compile_ns = 0;
 };
 
-// What optimized code has counted exactly, see observe/tallied.h.
+// Exact counts of optimized code, see observe/tallied.h.
 struct TalliedSum {
-  // A block of the method's own body (of the empty path), or of one that is inlined into it.
+  // A block of the method's own body (empty path), or of a body inlined into it.
   struct Place {
     jit::InlinePath path;
     SiteId site = 0;  // 0: none
   };
   struct Block {
     double executions = 0;
-    double exact = 0;  // those of them that were counted, not shared out
-    // A block that was counted exactly, beside which the most of the others run, and how many these are.
+    double exact = 0;  // the counted part of them; the rest was estimated by shares
+    // A block with an exact count by which most of the others were estimated, and the number of
+    // these.
     Place beside;
     double most = 0;
   };
-  double calls = 0;                                      // that ran optimized code
+  double calls = 0;                                      // calls that ran optimized code
   std::map<jit::InlinePath, std::vector<Block>> blocks;  // by block site - 1
 
   const Block* find(const Place& p) const {
@@ -96,33 +97,36 @@ struct Optimizing {
   // The instrumented copy in service; see copy_control.h. Stores are releases that pair with
   // acquire loads in slow paths.
   std::atomic<const Version*> copy{nullptr};
-  // The one before has gone with its version, and another is being made: rates stay as they are.
-  // Relaxed: whoever is late samples once more, or once less.
+  // The previous copy was removed with its version, and another is being made: rates stay as they
+  // are. Relaxed: a late thread takes one sample more or less.
   std::atomic<bool> copy_expected{false};
   std::atomic<Trial*> trial{
-      nullptr};  // of the version in service, while it lasts; likewise released
-  MadeLater<LoopCopies> loop_copies;  // made once, and then as it is
+      nullptr};  // of the version in service, while it lasts; published with release, too
+  MadeLater<LoopCopies> loop_copies;  // made once, and then kept
 
-  TalliedSum tallied;  // by versions whose code was freed
-  // Calls that went to each version, by serial; that in service (0: none), and the calls before it.
+  TalliedSum tallied;  // of versions whose code was freed
+  // Calls of each version, by serial; the version in service (0: none), and the number of calls
+  // before it.
   std::map<uint64_t, double> calls_of;
   uint64_t served = 0;
   uint64_t served_since = 0;
   sampler::MethodRate rate;  // of calls that run the copy; slow paths widen it
   CopyWindows windows;
-  bool asked = false;         // for a copy, once for each optimized version
-  uint64_t calls_before = 0;  // calls that were known of when that one came into service
-  uint32_t copies = 0;        // that were in service so far
-  uint32_t most_words = 0;    // that one of them had
+  bool asked = false;                      // a copy was requested, once for each optimized version
+  uint64_t calls_before = 0;               // calls known when that version was installed
+  uint32_t copies = 0;                     // installed so far
+  uint32_t most_words = 0;                 // the largest slab of a copy
   std::map<uint32_t, InlinedWords> words;  // by thread number
-  // By site and callee: its word, in what has come of the site's table. The method's whole life.
+  // By site and callee: the callee's word in the sums of the site's table. Kept for the method's
+  // whole life.
   std::map<std::pair<SiteId, MethodKey>, uint32_t> target_words;
-  // Likewise of calls in inlined bodies.
+  // The same for calls in inlined bodies.
   std::map<std::tuple<jit::InlinePath, SiteId, MethodKey>, uint32_t> inlined_target_words;
   std::vector<std::unique_ptr<Trial>> trials;
-  uint32_t versions = 0;        // that were in service so far, and
-  uint32_t drift_versions = 0;  // that were made for drift
-  uint64_t slower_calls = 0;    // calls when a trial found optimized code slower than baseline code
+  uint32_t versions = 0;        // installed so far
+  uint32_t drift_versions = 0;  // of these, made because of drift
+  uint64_t slower_calls = 0;    // number of calls when a trial found optimized code slower than
+                                // baseline code
 };
 
 }  // namespace uptier::tiering

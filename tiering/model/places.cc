@@ -13,10 +13,10 @@ bool means_one_of(const Version& v, const Places::Set& places) {
 }
 
 void Places::begin_look(Look& look) noexcept {
-  assert(last_look_ == nullptr || last_look_->since <= removals_);  // in the order of their begin
+  assert(last_look_ == nullptr || last_look_->since <= removals_);  // ordered by begin
   look.since = removals_;
   look.before = last_look_;
-  look.after = nullptr;  // one may look again
+  look.after = nullptr;  // a look may be used again
   (last_look_ == nullptr ? first_look_ : last_look_->after) = &look;
   last_look_ = &look;
 }
@@ -28,7 +28,7 @@ void Places::end_look(Look& look) noexcept {
   (look.after == nullptr ? last_look_ : look.after->before) = look.before;
 }
 
-// ---- Which may go -----------------------------------------------------------------------------
+// ---- Places that may be reused ----------------------------------------------------------------
 
 Places::Set Places::candidates(size_t kept) const {
   Set places(methods_.all().size());
@@ -36,7 +36,7 @@ Places::Set Places::candidates(size_t kept) const {
   for (size_t i = 0; i < end; ++i) {
     const Method& m = methods_.at(removed_[i]);
     assert(m.removed_at != 0 && !methods_.serves(m.id));
-    if (removed_meanwhile(m)) break;  // later ones are, too
+    if (removed_meanwhile(m)) break;  // later ones were, too
     places[removed_[i]] = std::ranges::all_of(m.versions, [&](const auto& v) {
       return v->freed || (v->enterable && m.host_use == HostUse::kUntilGone);
     });
@@ -80,12 +80,13 @@ void Places::forget_paths(const Set& places) const {
 void Places::free(const Set& places) {
   assert(places.size() == methods_.all().size());
   std::erase_if(removed_, [&](uint32_t index) {
-    // A place that is refused a node of the list stays with its method, and goes another time.
+    // If there is no memory for a list node, the place stays with its method and is freed another
+    // time.
     return places[index] && finishes([&] { free_.push_back(index); });
   });
 }
 
-// ---- Giving one away --------------------------------------------------------------------------
+// ---- Reusing a place --------------------------------------------------------------------------
 
 std::optional<uint32_t> Places::take() {
   if (free_.empty()) return std::nullopt;

@@ -1,36 +1,36 @@
-// Places: how the place of a removed method is used again. A place is an index, and by that a stub, a
-// cell, and words in every thread's context.
+// Places: reuses the places of removed methods. A place is an index, and with it a stub, a cell,
+// and words in every thread's context.
 //
-//   in service --remove_methods--> removed --(nothing means it)--> free --add_method--> in service
+//   in service --remove_methods--> removed --(no references)--> free --add_method--> in service
 //            \--retire_methods--> retired --(retired_hosts.h)--> removed
 //
-// A removed method keeps its place, and the report and the profile keep what is known of it, until
-// Options::removed_kept later ones have been removed or places have run out. From then on the place
-// may go to a new method, as soon as nothing is left that could take the new one for the old:
+// A removed method keeps its place, and the report and the profile keep its data, until
+// Options::removed_kept later methods have been removed or places have run out. Then the place may
+// go to a new method, as soon as nothing is left that could mistake the new method for the old one:
 //
-//   what could                   why it does not
+//   possible reference           why it is harmless
 //   ---------------------------  ------------------------------------------------------------------
-//   frames of its code           its versions are freed when none is left (reclaimer.h)
-//   frames that leave code of    its host is there until none is left, and told before (retired_hosts.h);
-//     a retired one for it         one that was removed has no such
+//   frames of its code           its versions are freed when no frame is left (reclaimer.h)
+//   frames that exit code of     its host is kept until none is left, and told first (retired_hosts.h);
+//     a retired method             a removed method has no such frames
 //   threads that found it in     all have been quiescent since, or stand still and hold no address
 //     service, in slow paths       of it (Reclaimer::leave)
-//   code of other methods that   Version::refers_to names it; what is in service is withdrawn, as if
-//     calls it, has its body in  it were evicted, and frames are called back; waited for until freed.
-//     it, or compares its stub   What is compiled from then on calls Routines::gone() in its place
-//   compilations that began      LookingAround: waited for. They may compare its stub already, so
-//     before it was removed        what they make names it all the same (removed_meanwhile)
-//   requests, notes, lists       taken out of queue, rings and lists when it is removed
+//   code of other methods that   Version::refers_to lists it; such code in service is withdrawn, as if
+//     calls it, has inlined it,    it were evicted, and its frames are called back; waits until it is
+//     or compares its stub         freed. Code compiled later calls Routines::gone() instead
+//   compilations that began      LookingAround: waits for them. They may already compare its stub, so
+//     before it was removed        their code lists it as well (removed_meanwhile)
+//   requests, notes, lists       removed from queue, rings and lists when it is removed
 //   threads' contexts            cleared, its slabs given back, when the place is given away
-//   tables of call targets       what they hold of it is nobody's from then on: it is known how much
-//                                that is, at most (observe/forgotten_targets.cc)
-//   whoever keeps its id         the id carries a generation, so it is nobody's id any more
-//   traces                       handles are Method::ordinal, which is not used again
-//   log records, profiles        carry the whole id; keys of the host's
+//   tables of call targets       its entries belong to no method from then on; their greatest possible
+//                                  count is known (observe/forgotten_targets.cc)
+//   code that keeps its id       the id has a generation, so it no longer names any method
+//   traces                       handles are Method::ordinal, which is never reused
+//   log records, profiles        use the whole id, or keys of the host
 //
-// The host may keep the entry address. A call of it ends with the trap kNoCode while the place waits,
-// and reaches the new method from then on. The code that the stub leads to (Guest) reads nothing of the
-// old method, which another thread may be destroying.
+// The host may keep the entry address. A call of it ends with the trap kNoCode while the place
+// waits, and reaches the new method after that. The code that the stub leads to (Guest) never
+// dereferences the old method, which may be destroyed concurrently.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -50,70 +50,74 @@ namespace uptier::tiering {
 
 class Places {
  public:
-  // Places by index: whether each is one of those that a step is about.
+  // A set of places, by index.
   using Set = std::vector<bool>;
   using Look = tiering::Look;
 
-  // While there are places that no method has had, they are looked for again after so many removals
-  // at least, or an eighth of all places, so that looking costs each removal a constant.
+  // While there are unused places, the search for places to reuse is repeated after at least this
+  // many removals, or an eighth of all places, so that its cost per removal is constant.
   static constexpr uint64_t kLeastRemovals = 32;
 
   explicit Places(const MethodTable& methods) : methods_(methods) {}
 
-  // Returns how many methods there have been, which is Method::ordinal of the last.
+  // Returns how many methods were ever added: Method::ordinal of the last one.
   uint64_t methods_seen() const { return methods_seen_; }
   void note_added() { ++methods_seen_; }
-  // The method has just been removed: it is the latest one that was.
+  // Records that the method has just been removed; it is the latest removal.
   void note_removed(Method& m) {
     assert(m.removed_at <= removals_);
     m.removed_at = ++removals_;
-    finishes([&] { removed_.push_back(m.id.index()); });  // else its place is nobody's for good
+    // If memory runs out, its place is never reused.
+    finishes([&] { removed_.push_back(m.id.index()); });
   }
-  // Returns how many of those that were removed have their place still.
+  // Returns how many removed methods still have their place.
   size_t removed() const { return removed_.size(); }
 
-  // Begins and ends a LookingAround.
+  // Begin and end a LookingAround.
   void begin_look(Look& look) noexcept;
   void end_look(Look& look) noexcept;
-  // Returns whether a method was removed after the earliest look that goes on began.
+  // Says whether a method was removed after the earliest current look began.
   bool removed_meanwhile(const Method& m) const {
     return first_look_ != nullptr && m.removed_at > first_look_->since;
   }
 
-  // Returns the place that has been free for the longest time, or nothing.
+  // Returns the place that has been free longest, or nothing.
   std::optional<uint32_t> take();
-  // Takes one back that take() has returned, and that no method came to have.
+  // Returns a place that take() gave out and that was not used.
   void return_place(uint32_t index) noexcept {
     finishes([&] { free_.push_front(index); });
   }
   bool none_free() const { return free_.empty(); }
-  // Returns how many of the latest removals keep their places if other places are looked for now, or
-  // nothing if no place is to be looked for. `fresh`: there is a place that no method has had; `kept`: Options::removed_kept.
+  // Returns how many of the latest removals keep their places if places to reuse are searched for
+  // now; nothing if no search is due. `fresh`: there are unused places; `kept`:
+  // Options::removed_kept.
   std::optional<size_t> looks_for_more(bool fresh, uint64_t kept) const;
-  // They were looked for.
+  // Records that a search was made.
   void looked_for_more();
 
-  // The steps by which they are found, in this order; the runtime's are between them.
+  // The steps of a search, in this order; the runtime has steps of its own between them.
   //
   // Returns the places of all removals except the last `kept`, if nothing runs the methods' own
-  // code. What frames that leave others' code go on in goes with those (retired_hosts.h).
+  // code. Enterable code, for frames that exit other methods' code, does not matter: it goes with
+  // that code (retired_hosts.h).
   Set candidates(size_t kept) const;
-  // Leaves those alone that code means, or whose methods are looked at.
+  // Excludes places that code refers to, or whose methods are being looked at.
   void keep_what_code_means(Set& places) const;
-  // Nothing that is kept of other methods leads to these by an id.
+  // Removes data of other methods that refers to these places by id.
   void forget_paths(const Set& places) const;
-  // They may have other methods.
+  // Frees the places for other methods.
   void free(const Set& places);
 
  private:
   const MethodTable& methods_;
-  std::deque<uint32_t> removed_, free_;  // places of methods that have been removed, in that order
-  uint64_t methods_seen_ = 0, removals_ = 0;  // methods that were added, and that were removed
-  uint64_t next_look_ = 0;                    // removals at which places are looked for again
-  Look *first_look_ = nullptr, *last_look_ = nullptr;  // in the order in which they began
+  std::deque<uint32_t> removed_, free_;       // places of removed methods, and free places, in that
+                                              // order
+  uint64_t methods_seen_ = 0, removals_ = 0;  // methods added so far, and removed so far
+  uint64_t next_look_ = 0;                    // number of removals at which to search again
+  Look *first_look_ = nullptr, *last_look_ = nullptr;  // in the order of their begin
 };
 
-// Returns whether a version that is not freed refers to a method of one of the places.
+// Says whether a version that is not freed refers to a method of one of the places.
 bool means_one_of(const Version& v, const Places::Set& places);
 
 }  // namespace uptier::tiering

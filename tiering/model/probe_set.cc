@@ -56,7 +56,7 @@ ProbeSet::ProbeSet(const jit::Function& f, const ProbeChoice& choice) {
   jit::plan_sites(f, choice.sites, plan_);
   plan_.bytes = (plan_.bytes + 7) & ~7u;
   optimized_plan_ = jit::plan_probes(f, {.flow = FlowMode::kBlocks});
-  // Selections have been chosen by the time code is optimized.
+  // Selects need no counts once code is optimized: their form has been chosen.
   jit::SiteProbeRequest sites = choice.sites;
   sites.turns = false;
   sites.loops = {};
@@ -100,7 +100,7 @@ void ProbeSet::find_blocks(const jit::Function& f) {
   }
 }
 
-// Slots ascend by kind and site; a loop's site is its id + 1.
+// Slots are in ascending order of kind and site; a loop's site is its id + 1.
 void ProbeSet::add_sites(const jit::Function& f, const jit::SiteDraws& draws) {
   struct Row {
     SlotKind kind;
@@ -134,7 +134,7 @@ void ProbeSet::add_flow(std::span<const uint64_t> slab, std::span<const uint64_t
   profile::FlowCounts counts = flow_.counts_of(slab, traps, entries);
   std::copy_n(counts.blocks.begin(), std::min<size_t>(blocks_, counts.blocks.size()),
               out.counts.begin());
-  // The counts after the real edges are of entries and exits that no profile shows.
+  // Counts after the real edges are those of entries and exits, which profiles do not show.
   std::copy_n(counts.edges.begin(), std::min<size_t>(edges_, counts.edges.size()),
               out.counts.begin() + blocks_);
 }
@@ -196,7 +196,7 @@ profile::Observed ProbeSet::read_optimized(std::span<const uint64_t> slab,
                                            const ForgottenTargets& forgotten) const {
   profile::Observed out;
   out.counts.resize(schema_.words());
-  // Slots of blocks come first in the schema.
+  // In the schema, slots of blocks come first.
   std::copy_n(slab.begin(), std::min<size_t>(slab.size(), blocks_), out.counts.begin());
   if (slab.size() < optimized_plan_.bytes / 8) return out;
   for (size_t i = 0; i < sources_.size(); ++i) {

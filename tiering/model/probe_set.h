@@ -1,9 +1,9 @@
-// ProbeSet: what the instrumented copies of one method observe, how their slabs are read, and as
-// what it is published.
+// ProbeSet: the probes of one method's instrumented copies, how to decode their slabs, and the
+// schema they are published by.
 //
 //   slab words --read--> counts and tables of the schema
 //
-// Made from a description of the method and then constant.
+// Made from a description of the method, then constant.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 namespace uptier::tiering {
 
-// The choice of what is observed, for all methods of a runtime.
+// The choice of probes, for all methods of a runtime.
 struct ProbeChoice {
   jit::ProbeRequest flow;
   jit::SiteProbeRequest sites;
@@ -34,21 +34,21 @@ struct ProbeChoice {
   static ProbeChoice from(const Options& o);
 };
 
-// Returns as what a probe is published.
+// Returns the kind of slot as which a probe is published.
 SlotKind slot_kind_of(ProbeKind k);
 
-// Returns the method whose entry a code address is, if there is one.
+// Returns the method whose entry stub is at `address`, if there is one.
 using MethodAt = std::function<std::optional<MethodKey>(uint64_t address)>;
 
-// What entries of target tables hold of methods that are forgotten, whose stubs are others' by now
-// or may be: by site and stub, and at most so many. It is nobody's and belongs to `other`; see
-// forgotten_targets.cc.
+// Counts in target tables that belong to forgotten methods, whose stubs other methods have now or
+// may get: by site and stub, as upper bounds. They belong to no method and are moved to `other`;
+// see forgotten_targets.cc.
 using ForgottenTargets = std::map<std::pair<SiteId, uint64_t>, uint64_t>;
 
-// The place of one site's targets in a slab.
+// The position of one site's target table in a slab.
 struct TargetTable {
   SiteId site = 0;
-  uint32_t word = 0;  // its first
+  uint32_t word = 0;  // its first word
   sampler::TableShape shape;
 };
 
@@ -56,53 +56,54 @@ class ProbeSet {
  public:
   ProbeSet() = default;
   ProbeSet(const jit::Function& f, const ProbeChoice& choice);
-  // For a method whose counters the host lays out: a word for each word of the schema.
+  // For a method whose counters the host lays out: one word for each word of the schema.
   explicit ProbeSet(Schema own);
 
   const jit::ProbePlan& plan() const { return plan_; }
-  // Returns whether it is a site at which conditions are observed as they turn (jit/frontend/select_probes.h).
+  // Says whether outcomes of a condition are observed at the site (jit/frontend/select_probes.h).
   bool counts_turns(SiteId site) const;
-  // What the instrumented copy of optimized code counts, in a slab of its own: one word a block,
-  // tables of call targets, and what the probes of the method's own body see. What is inlined lies
-  // behind it.
+  // The plan of the instrumented copy of optimized code, which counts in a slab of its own: one
+  // word per block, tables of call targets, and the probes of the method's own body. Words of
+  // inlined bodies follow.
   const jit::ProbePlan& optimized_plan() const { return optimized_plan_; }
   const Schema& schema() const { return schema_; }
-  // With what each slot is drawn; empty of counters that the host lays out.
+  // The kind of draw of each slot (profile::Draw); empty if the host lays out the counters.
   std::span<const profile::Draw> draws() const { return draws_; }
-  // Which block each slot belongs to, by its site: an edge to the block it comes from. 0: not known.
-  // Empty of counters that the host lays out.
+  // The block of each slot, by its site; for an edge, its source block. 0: not known. Empty if the
+  // host lays out the counters.
   std::span<const SiteId> blocks_of_slots() const { return block_of_; }
   // The edges between blocks, by site of kEdge - 1; empty in block mode.
   std::span<const profile::FlowEdge> flow_edges() const {
     return std::span(flow_.shape().graph.edges).first(edges_);
   }
   uint32_t slab_words() const { return words_; }
-  // Returns whether a body is one block that no code counts: the number of its calls says all.
+  // Says whether the body is a single block without counters: the number of calls says it all.
   bool counts_by_calls() const { return !own_ && words_ == 0 && blocks_ != 0; }
-  // Returns whether all threads count in one slab, so that each hands over the counts of all.
+  // Says whether all threads count in one slab, so that each flush has the counts of all.
   bool shared() const { return plan_.counters != CounterMode::kPerThread; }
 
-  // Returns what a copy of a slab holds.
+  // Decodes a copy of a slab.
   //
   //   traps    frames that traps unwound, by block site - 1; may be shorter
   //   entries  calls that ran the instrumented copy
   profile::Observed read(std::span<const uint64_t> slab, std::span<const uint64_t> traps,
                          uint64_t entries, const MethodAt& method_at,
                          const ForgottenTargets& forgotten = {}) const;
-  // The same of a copy of the optimized copy's slab, as far as that counts.
+  // The same for a copy of an optimized copy's slab, for the slots that it counts.
   profile::Observed read_optimized(std::span<const uint64_t> slab, const MethodAt& method_at,
                                    const ForgottenTargets& forgotten = {}) const;
-  // Returns whether probes of values, the host's or the library's, are observed in optimized code.
+  // Says whether value probes, of the host or the library, are observed in optimized code.
   bool has_probes_in_optimized() const;
-  // Returns where slabs have targets of calls: those of either plan.
+  // Returns the target tables in slabs of either plan.
   std::vector<TargetTable> target_tables(bool optimized) const;
-  // Counts of blocks and edges that follow from others may fall by the frames that are under way;
-  // what was published once stays: raises those of `now` to what `seen` has.
+  // Counts of blocks and edges that are derived from others may fall by the number of running
+  // frames. Published counts must not fall, so this raises the counts in `now` to those in `seen`.
   void keep_flow_rising(const profile::Observed& seen, profile::Observed& now) const;
   // Returns sum |approximate - exact| / sum exact over the flow counters of a slab in kDual; 0 in
   // other modes.
   double dual_error(std::span<const uint64_t> slab) const;
-  // Returns what loops took that are timed at each execution, by LoopId; empty without loop_dual.
+  // Returns the cycles of loops that are timed at each execution, by LoopId; empty without
+  // loop_dual.
   std::vector<jit::AllExecutions> all_executions(std::span<const uint64_t> slab) const;
 
  private:
@@ -127,8 +128,8 @@ class ProbeSet {
   std::vector<SiteId> block_of_;  // by slot
   uint32_t words_ = 0;
   uint32_t blocks_ = 0;          // slots of blocks
-  uint32_t edges_ = 0;           // slots of edges behind them
-  std::vector<Source> sources_;  // of the slots behind these
+  uint32_t edges_ = 0;           // slots of edges, which follow those of blocks
+  std::vector<Source> sources_;  // of the slots after these
 };
 
 }  // namespace uptier::tiering

@@ -10,7 +10,7 @@
 namespace uptier::tiering {
 namespace {
 
-// Returns whether a sampler of the calling thread has taken the signal.
+// Says whether a sampler of the calling thread has taken the signal.
 bool take_sample(const siginfo_t& info, void* machine) noexcept {
   bool elsewhere = false;
   // `outer` is null while the thread attaches.
@@ -30,7 +30,7 @@ bool take_sample(const siginfo_t& info, void* machine) noexcept {
 void on_sample_signal(int signal, siginfo_t* info, void* machine) {
   int saved_errno = errno;
   if (!take_sample(*info, machine)) {
-    // The clock may have gone since; nobody wants the process to end for that.
+    // The clock may have been destroyed since; the process must not end because of that.
     bool drop = sampler::StackClock::may_be_late(*info) &&
                 (info->si_code == SI_TIMER || !host_handles_signal(signal));
     if (!drop) pass_on_signal(signal, info, machine);

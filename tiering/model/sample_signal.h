@@ -1,10 +1,10 @@
-// sample_signal: the signal of stack samples, from the kernel to the thread's StackSampler.
+// sample_signal: passes the signal of stack samples from the kernel to the thread's StackSampler.
 //
-// A thread may be attached to several runtimes, each of which has a sampler for it: the one whose clock has
-// sent the signal takes the sample. Only the innermost runtime's can be walked: the stacks of the others are
-// under its frames.
+// A thread may be attached to several runtimes, and each has a sampler for it. The sampler whose
+// clock sent the signal takes the sample. Only the innermost runtime can be walked: the frames of
+// the others are below its frames.
 //
-//   Thread: SampleSignal any, one at a time. UnblockedSamples: made and destroyed by the thread that it is for.
+//   Thread: SampleSignal: any, one at a time. UnblockedSamples: made and destroyed by the thread it is for.
 #pragma once
 
 #include <signal.h>
@@ -18,7 +18,7 @@ namespace uptier::tiering {
 // Returns the signal's number.
 int sample_signal(const Options& o) noexcept;
 
-// Has the signal handled, from take() on, while it lives.
+// Handles the signal from take() until it is destroyed.
 class SampleSignal {
  public:
   explicit SampleSignal(int number) : number_(number) {}
@@ -35,7 +35,7 @@ class SampleSignal {
   bool taken_ = false;
 };
 
-// Lets the signal through on the calling thread; puts the mask back.
+// Unblocks the signal on the calling thread; the destructor restores the mask.
 class UnblockedSamples {
  public:
   explicit UnblockedSamples(int signal) noexcept;

@@ -1,4 +1,4 @@
-// SavedMethod: what earlier processes have left of one method.
+// SavedMethod: the saved profile of one method, from earlier processes.
 #pragma once
 
 #include "uptier/profile.h"
@@ -7,13 +7,13 @@ namespace uptier::tiering {
 
 struct SavedMethod {
   MethodProfile profile;
-  MethodKey from;          // under which the file has it
+  MethodKey from;          // its key in the file
   double runs = 1;         // that it stands for
-  bool recovered = false;  // it is that of a method of another module
+  bool recovered = false;  // it was found under the key of another module
   bool trusted = false;    // code was made from it alone
-  bool drifted = false;    // and turned out not to be what happens now
+  bool drifted = false;    // it turned out not to match the current behavior
 
-  // Returns whether what is to come can be told from it.
+  // Says whether the profile can be trusted.
   bool holds() const { return !drifted; }
 };
 

@@ -10,10 +10,12 @@
 namespace uptier::tiering {
 namespace {
 
-// Global because a signal handler has no argument of ours. The lock of fault handlers guards them.
+// Global because a signal handler gets no argument from us. The lock of the fault handlers guards
+// them.
 constinit struct sigaction g_previous[_NSIG] = {};
 constinit SignalHandler g_ours[_NSIG] = {};
-constinit std::atomic<unsigned> g_users[_NSIG] = {};  // that are there may be asked without
+constinit std::atomic<unsigned> g_users[_NSIG] = {};  // whether there are users may be read without
+                                                      // it
 
 }  // namespace
 
@@ -48,7 +50,7 @@ void release_signal(int signal, SignalHandler ours) {
   if (::sigaction(signal, nullptr, &now) != 0) return;
   if ((now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != ours) return;
   struct sigaction none = {};
-  none.sa_handler = SIG_IGN;  // drops those that are on their way
+  none.sa_handler = SIG_IGN;  // drops pending ones
   ::sigaction(signal, &none, nullptr);
   ::sigaction(signal, &g_previous[signal], nullptr);
 }
@@ -67,7 +69,7 @@ void pass_on_signal(int signal, siginfo_t* info, void* machine) {
   if ((previous.sa_flags & SA_SIGINFO) != 0) return previous.sa_sigaction(signal, info, machine);
   if (previous.sa_handler == SIG_IGN) return;
   if (previous.sa_handler != SIG_DFL) return previous.sa_handler(signal);
-  // What it does when nobody handles it: the process ends when the handler returns.
+  // No handler: apply the default action; the process ends when this handler returns.
   struct sigaction fallback = {};
   fallback.sa_handler = SIG_DFL;
   ::sigaction(signal, &fallback, nullptr);

@@ -32,7 +32,7 @@ MethodExits::MethodExits(const jit::Function& f, const jit::LoopForest& forest,
   }
 }
 
-// A value site counts as in a loop if its block is in one: its guard stands there or before it.
+// A value site counts as in a loop if its block is in one: its guard is in that block or before it.
 void MethodExits::add_values(const jit::Function& f, const std::vector<Site>& blocks) {
   assert(blocks.size() == f.layout.size());
   std::vector<jit::InstId> probes = jit::value_probes(f);
@@ -52,7 +52,7 @@ bool MethodExits::count(uint32_t exit) noexcept {
   Counter& c = counters_[exit];
   uint64_t n = c.exits.fetch_add(1, std::memory_order_relaxed) + 1;
   uint64_t at = c.ask_at.load(std::memory_order_relaxed);
-  // Whoever takes the number tells; it is put back by answer().
+  // The thread that takes the number reports; answer() puts the number back.
   return n >= at && c.ask_at.compare_exchange_strong(at, UINT64_MAX, std::memory_order_relaxed);
 }
 
@@ -84,7 +84,7 @@ void MethodExits::limits_changed(const PolicyOptions& policy) noexcept {
     uint64_t next = sites_[e].answered + exit_limit(snapshot(e), policy);
     std::atomic<uint64_t>& ask_at = counters_[e].ask_at;
     uint64_t at = ask_at.load(std::memory_order_relaxed);
-    // Of one that is banned, or that the worker has been told of, or will be, nothing changes now.
+    // Skip exits that are banned, and exits that the worker has been or will be told of.
     while (at != 0 && at != UINT64_MAX &&
            !ask_at.compare_exchange_weak(at, next, std::memory_order_relaxed)) {}
   }

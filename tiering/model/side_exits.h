@@ -1,10 +1,11 @@
-// MethodExits: how often each exit of a method's optimized code has been taken, over all versions.
+// MethodExits: counts how often each exit of a method's optimized code was taken, over all
+// versions.
 //
-// Exits have the numbers of jit/analysis/deopt_targets.h, which no compilation changes: guards, then
-// blocks, then value sites. The thread that leaves counts, and tells the worker when the count
-// comes to what the policy wants to hear of; all else belongs to the worker.
+// Exits are numbered as in jit/analysis/deopt_targets.h, the same in all compilations: guards, then
+// blocks, then value sites. The exiting thread counts, and notifies the worker when the count
+// reaches the number that the policy wants to know of; all else belongs to the worker.
 //
-//   Thread: count() and what it reads, any; the rest under the runtime's state mutex.
+//   Thread: count() and the fields it reads: any; the rest: with the runtime's state mutex.
 #pragma once
 
 #include <atomic>
@@ -22,27 +23,27 @@ namespace uptier::tiering {
 class MethodExits {
  public:
   MethodExits() = default;
-  // `f` as it was built, `forest` its loops.
+  // `f` as it was built; `forest`: its loops.
   MethodExits(const jit::Function& f, const jit::LoopForest& forest, const PolicyOptions& policy);
 
-  // Counts an exit. Returns whether the worker must be told.
+  // Counts an exit. Returns whether the worker must be notified.
   bool count(uint32_t exit) noexcept;
-  // The worker could not be told: it is to be at the next exit.
+  // The worker could not be notified: notify it at the next exit.
   void ask_again(uint32_t exit) noexcept;
 
   ExitSnapshot snapshot(uint32_t exit) const;
-  // Says that the policy has been asked: from here on the exits up to `limit` more are its own.
-  // `met`: the limit was.
+  // Records the policy's answer about an exit; it is asked again after exit_limit more exits. `met`:
+  // the limit was reached, which counts as a retry. `banned`: it is not asked again.
   void answer(uint32_t exit, bool met, bool banned, const PolicyOptions& policy);
-  // Says that the policy asks after other numbers of exits from here on.
+  // The policy's limits have changed.
   void limits_changed(const PolicyOptions& policy) noexcept;
-  // Returns the blocks that stay in a version that is compiled now, whatever the profile says, by
-  // block site - 1: those that are banned, and those left since the version before. `loop`: it is
-  // one of a loop, beside the last whole one, so what stayed there stays.
+  // Returns the blocks that stay in a version compiled now, whatever the profile says, by block
+  // site - 1: banned ones, and those exited from since the previous version. `loop`: the version is
+  // for a loop, in addition to the last whole one, so blocks that stayed there stay here.
   std::vector<uint8_t> kept_blocks(bool loop) const;
-  // Returns the value sites that nothing is guessed of in a version that is compiled now, likewise.
+  // Returns the value sites without guesses in a version compiled now; `loop` as above.
   std::vector<SiteId> kept_values(bool loop) const;
-  // Says that a whole version has been compiled with what these said.
+  // Records that a whole version has been compiled with these.
   void compiled();
 
   bool is_guard(uint32_t exit) const { return exit < guards_; }
@@ -53,7 +54,7 @@ class MethodExits {
  private:
   struct Site {
     SiteId block = 0;
-    SiteId value = 0;  // the value site; 0: a guard of the host's, or a block
+    SiteId value = 0;  // the value site; 0: a guard declared by the host, or a block
     GuardReason reason = GuardReason::kUnreached;
     uint32_t location = 0;
     bool in_loop = false;
@@ -61,7 +62,7 @@ class MethodExits {
     bool kept = false;  // in the last whole version, because of its exits
     uint32_t retries = 0;
     uint64_t answered = 0;  // exits that the policy has seen
-    uint64_t known = 0;     // at the last whole version
+    uint64_t known = 0;     // number at the last whole version
   };
   struct Counter {
     std::atomic<uint64_t> exits{0};

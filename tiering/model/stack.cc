@@ -58,10 +58,10 @@ void ThreadStacks::change(NativeStack& to, uintptr_t top, sampler::ThreadContext
   NativeStack& from = *current_;
   assert(&to != current_ && to.thread == from.thread);
   assert(from.top == 0 &&
-         (from.high == 0 || from.holds(top)));  // it runs, and its frames are there
+         (from.high == 0 || from.holds(top)));  // it was running, and its frames are on it
   from.save(c);
   from.top = top;
-  if (to.top == 0) ++suspended_;  // else one has come and one gone
+  if (to.top == 0) ++suspended_;  // otherwise one stack was suspended and one resumed
   to.top = 0;
   to.restore(c);
   current_ = &to;

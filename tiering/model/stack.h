@@ -1,17 +1,17 @@
-// NativeStack: a stack that a thread runs compiled code on, its own or one that the host has named.
+// NativeStack: a stack that a thread runs compiled code on: its own, or one created by the host.
 //
-// The state that compiled code and the paths around it keep for a stack lies in the thread's context
-// while the thread is on the stack, and here while the stack is suspended:
+// The state that compiled code and its slow paths keep for a stack is in the thread's context while
+// the thread is on the stack, and here while the stack is suspended:
 //
-//   limit              below which prologues trap
+//   limit              prologues trap below it
 //   activation         the chain of its invokes; traps unwind along it
-//   exits_to_host      how many interpreters wait there for code to leave
-//   a raised trap      that nobody has taken yet
+//   exits_to_host      number of interpreters that wait there for exited code
+//   a raised trap      that is still pending
 //
-// and for the reclaimer, which of its words frames may lie in: [top, high), and the registers that
-// they had when they were suspended. A stack that was never switched to has none.
+// and for the reclaimer, the words that may contain frames: [top, high), and the registers at the
+// time of suspension. A stack that was never switched to has none.
 //
-//   Thread: the one that it belongs to; others while that is looked at (thread.h).
+//   Thread: the owner; others while they look at the owner (thread.h).
 #pragma once
 
 #include <array>
@@ -40,12 +40,12 @@ class NativeStack {
   NativeStack(const void* thread, uintptr_t low, uintptr_t high) noexcept
       : thread(thread), low(low), high(high) {}
 
-  const void* const thread;   // the AttachedThread that it belongs to
-  const uintptr_t low, high;  // both 0 when unknown, of a thread's own
+  const void* const thread;   // the AttachedThread that owns it
+  const uintptr_t low, high;  // both 0 if unknown, for a thread's own stack
   size_t place = 0;           // in ThreadStacks
   uintptr_t top = 0;          // 0: nothing is suspended on it
 
-  // Takes over what the context has of it, or gives it back.
+  // Saves the stack's state from the context, or restores it.
   void save(const sampler::ThreadContext& c) noexcept;
   void restore(sampler::ThreadContext& c) const noexcept;
 
@@ -55,9 +55,9 @@ class NativeStack {
   const jit::HostExit* host_exits = nullptr;  // AttachedThread::host_exits
   int64_t fuel = sampler::kFuelWithoutEnd;    // of its innermost invoke
   tiering::InvokeFrame* invokes = nullptr;    // the innermost; see thread_stop.h
-  // The registers of callers: a copy of the library's frames that suspended the stack, from below the
-  // frame of HostStacks' switch to above the frame of its C function. The frames themselves are gone when
-  // the reclaimer looks.
+  // The registers of callers: a copy of the library's frames that suspended the stack, from below
+  // the frame of HostStacks' switch to above the frame of its C function. The frames themselves no
+  // longer exist when the reclaimer looks.
   static constexpr size_t kWordsBelow = 16, kWordsAbove = 48;
   std::array<uintptr_t, kWordsBelow + kWordsAbove> registers = {};
 
@@ -86,15 +86,15 @@ class ThreadStacks {
   NativeStack& own() const { return *own_; }
   NativeStack& current() const { return *current_; }
   bool any_suspended() const { return suspended_ != 0; }
-  // Returns whether each of its stacks can be looked at.
+  // Says whether each of its stacks can be scanned.
   bool known() const { return own_->high != 0; }
 
   NativeStack& add(std::unique_ptr<NativeStack> stack);
   // `stack` is one of these and not the current one.
   void remove(NativeStack& stack);
-  // Leaves the current stack, whose frames lie from `top` up, for another.
+  // Leaves the current stack, with frames from `top` up, for another.
   void change(NativeStack& to, uintptr_t top, sampler::ThreadContext& c) noexcept;
-  // Calls `look(Words)` for the current stack from `top` up, and for all that is suspended.
+  // Calls `look(Words)` for the current stack from `top` up, and for all suspended stacks.
   template <typename F>
   void each(uintptr_t top, F look) const {
     assert(current_->top == 0 && top <= current_->high);

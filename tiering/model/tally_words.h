@@ -1,12 +1,12 @@
-// TallyWords: gives out the words in which optimized code counts, and adds up what they hold.
+// TallyWords: allocates the words in which optimized code counts, and adds up their counts.
 //
-//   count of a word = what threads that have gone had in it + what each thread has in it now
-//                     - what that came to when the word was given out
+//   count of a word = counts of ended threads in it + counts of current threads in it
+//                     - the same sum at the time of allocation
 //
-// A word belongs to one version at a time. It is given out again only after the version's code was
-// freed, so no frame adds to it for the version before.
+// A word belongs to one version at a time. It is reused only after the version's code was freed, so
+// no frame adds to it for the previous version.
 //
-//   Thread: take() and give_unused() any; all else with the runtime's state mutex.
+//   Thread: take() and give_unused(): any; all else: with the runtime's state mutex.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,13 @@ class TallyWords final : public jit::TallySource {
   std::optional<uint32_t> take(uint32_t count) override;
   void give_unused(uint32_t first, uint32_t count) noexcept override;
 
-  // Takes back words whose code was freed.
+  // Takes back words of code that was freed.
   void give(uint32_t first, uint32_t count);
-  // Returns what was added to a word since it was given out.
+  // Returns the amount added to a word since it was allocated.
   uint64_t count(uint32_t word) const;
-  // A thread goes: what it has counted stays.
+  // A thread detaches: its counts are kept.
   void keep(sampler::ThreadContext& leaving);
-  // Versions that count nothing because there were no words left.
+  // Number of versions that count nothing because no words were left.
   uint64_t refused() const;
   const Threads& threads() const { return threads_; }
 
@@ -47,8 +47,8 @@ class TallyWords final : public jit::TallySource {
 
   using Lock = CheckedLock<std::mutex>;
   mutable Lock lock_;
-  uint32_t used_ UPTIER_GUARDED_BY(lock_) = 0;  // words that were ever given out
-  // Words that were given back: runs of the same length, by length.
+  uint32_t used_ UPTIER_GUARDED_BY(lock_) = 0;  // words that were ever allocated
+  // Free words: runs of the same length, by length.
   std::map<uint32_t, std::vector<uint32_t>> free_ UPTIER_GUARDED_BY(lock_);
   uint64_t refused_ UPTIER_GUARDED_BY(lock_) = 0;
 };

@@ -10,7 +10,7 @@
 namespace uptier::tiering {
 namespace {
 
-// The calling thread's stack; both 0 when its place is unknown.
+// The calling thread's stack; both are 0 if its address is unknown.
 struct StackBounds {
   uint64_t low = 0;
   uint64_t high = 0;
@@ -28,7 +28,7 @@ StackBounds stack_bounds() {
 }
 
 // Returns the address below which compiled prologues trap: `stack_reserve` above the end of the
-// stack, or `max_stack` below here, whichever is nearer. 0 when the stack's place is unknown.
+// stack, or `max_stack` below here, whichever is higher. 0 if the stack's address is unknown.
 uint64_t stack_limit(const StackBounds& stack, const Options& o) {
   if (stack.high == 0) return 0;
   auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
@@ -76,7 +76,7 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(void* runtime, co
   t->stop.set_up(c, t->stacks, have_loops_ask);
   c.owner = t.get();
   c.runtime = runtime;
-  // Seeds, and threads, that follow each other start far apart in the generator's orbit.
+  // Adjacent seeds and adjacent threads start far apart in the generator's orbit.
   uint64_t state = o.seed;
   state = sampler::next_random(state) + number;
   c.random = sampler::next_random(state);

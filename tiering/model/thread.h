@@ -1,8 +1,8 @@
-// AttachedThread: what a runtime keeps for a thread that runs its methods.
+// AttachedThread: the data that a runtime keeps for a thread that runs its methods.
 //
 // Everything that slow paths need is made at attach: context, slab arena, snapshot ring, alternate
-// signal stack. Nothing of it is allocated later. Made and destroyed by the thread itself, whose signals
-// it sets.
+// signal stack. None of it is allocated later. It is made and destroyed by the thread itself,
+// because it sets the thread's signals.
 //
 //   Thread: its own thread, except `ring` (consumer side) and `epoch`.
 #pragma once
@@ -44,8 +44,8 @@ namespace uptier::tiering {
 
 class AttachedThread {
  public:
-  // Of the calling thread. `runtime` is what its context carries, and `have_loops_ask` is called with
-  // when an invoke of the thread does not end.
+  // For the calling thread. Its context carries `runtime`; `have_loops_ask` is called with it when
+  // an invoke of the thread does not end.
   static Result<std::unique_ptr<AttachedThread>> create(void* runtime, const Options& options,
                                                         uint32_t number,
                                                         HaveLoopsAsk have_loops_ask = nullptr);
@@ -61,12 +61,12 @@ class AttachedThread {
   sampler::LogRing& log() { return *log_; }
   const sampler::LogRing& log() const { return *log_; }
   sampler::LoopTimer& loops() { return loops_; }
-  // The first executions of loops, of which the timer has kept() ones.
+  // The first executions of loops; the timer has filled kept() of them.
   std::vector<sampler::LoopTimer::Execution> first_loops;
   const sampler::LoopTimer& loops() const { return loops_; }
   sampler::StackSampler& sampler() { return sampler_; }
   const sampler::StackSampler& sampler() const { return sampler_; }
-  // What the walks of its samples look at; before the first. They outlive it.
+  // The data that walks of its samples use; set before the first sample. All outlive it.
   struct SampledCode {
     const jit::CodeSpace* space = nullptr;
     const jit::StubTable* stubs = nullptr;
@@ -75,52 +75,54 @@ class AttachedThread {
   };
   SampledCode sampled_code;
   sampler::CostMeter& cost() { return cost_; }
-  // Returns the costs so far, with those of the quick paths of loops, which the meter does not see.
+  // Returns the costs so far, including those of the quick paths of loops, which the meter does not
+  // see.
   sampler::CostCounts cost_counts() const noexcept;
-  // Returns the processor time that the thread has used, in ns. Thread: any.
+  // Returns the processor time of the thread, in ns. Thread: any.
   uint64_t cpu_ns() const noexcept;
 
-  // Attach calls minus detach calls, and the ThreadScopes among them; the thread's own.
+  // Attach calls minus detach calls, and the number of ThreadScopes among them; used by the thread
+  // only.
   uint32_t depth = 0;
   uint32_t scopes = 0;
-  // The context that was current before, for nesting runtimes on one thread.
+  // The previous context, for nested runtimes on one thread.
   sampler::ThreadContext* outer = nullptr;
   // The reclamation epoch at the thread's last quiescent point; see reclaimer.h.
   std::atomic<uint64_t> epoch{0};
 
-  // Frames of compiled code whose host_resume is under way, the innermost first (stack_walk.h); of
-  // the stack that the thread is on. A trap that drops them takes them off.
+  // Frames of compiled code with a running host_resume, innermost first (stack_walk.h), on the
+  // current stack. A trap that drops such frames also removes them here.
   const jit::HostExit* host_exits = nullptr;
 
   ThreadLooks looks;
 
-  // Whether the thread waits outside compiled code (Runtime::begin_blocked). While it does, the
-  // stack that it is on stands still from `stack_top` up, as those that are suspended do, and the
-  // reclaimer may look at them.
+  // Says whether the thread waits outside compiled code (Runtime::begin_blocked). While it does,
+  // its current stack does not change from `stack_top` up, nor do its suspended stacks, so the
+  // reclaimer may scan them.
   enum Blocked : uint32_t { kRunning, kBlocked, kLookedAt };
   std::atomic<uint32_t> blocked{kRunning};
   uintptr_t stack_top = 0;
-  ThreadStacks stacks;  // others: between begin_look() and end_look()
+  ThreadStacks stacks;  // other threads: between begin_look() and end_look()
   ThreadStop stop;
   uint64_t attached_cpu_ns = 0;
   uint64_t seen_cpu_ns = 0;  // at the worker's last tick
 
-  // Owner: enters and leaves that state. leave_blocked waits while somebody looks.
+  // The owner: enters and leaves that state. leave_blocked waits while another thread looks.
   void enter_blocked(const void* top) noexcept;
   void leave_blocked() noexcept;
-  // Others: keeps the thread from leaving it. Returns false when it is running.
+  // Other threads: keeps the thread in that state. Returns false if it is running.
   bool begin_look() noexcept;
   void end_look() noexcept;
 
-  // The rounds that a frame runs in the instrumented copy of optimized code of a loop, the last that
-  // began; see runtime/observed_rounds.h.
+  // The iterations that a frame runs in the instrumented copy of a loop; the last burst that began.
+  // See runtime/observed_rounds.h.
   struct Burst {
     uint32_t rounds_left = 0;
     uint64_t began_ns = 0;
   };
   Burst burst;
 
-  GuestEvents events;  // what it records below guest frames
+  GuestEvents events;  // its records while guest frames are below
 
   // Losses that only this thread counts.
   std::atomic<uint64_t> samples_without_copy{0};
@@ -147,7 +149,7 @@ class AttachedThread {
   UnblockedSamples unblocked_samples_;
   sampler::StackSampler sampler_;  // its clock stops before the signal is blocked again
   sampler::LoopTimer loops_;
-  // Reads are not subtracted here: what they cost is not known yet when the first thread attaches.
+  // The cost of reads is not subtracted here: it is not known yet when the first thread attaches.
   sampler::CycleClock raw_clock_;
   sampler::CostMeter cost_{raw_clock_};
   clockid_t cpu_clock_ = 0;

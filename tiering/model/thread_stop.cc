@@ -18,14 +18,16 @@ namespace uptier::tiering {
 namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
-// How long after a signal that did not end the invoke the next comes, by how many there were: code
-// that is nearly always in host functions is met sooner, a host function that waits is left alone.
+// The pause after a signal that did not end the invoke, by the number of signals so far. The pauses
+// are shorter at first, to catch code that is nearly always in host functions, and long at last, to
+// leave alone a host function that waits.
 constexpr uint64_t kUsualPause = 1'000'000, kShortPause = 50'000, kLongPause = 5'000'000;
 constexpr uint32_t kShortAfter = 2, kLongAfter = 1000;
-// Where the processor takes a signal is no fair draw: code of a few instructions between two calls may
-// never be met. So every so many signals loops of optimized code ask.
+// The point where the processor takes a signal is not random: a few instructions between two calls
+// may never be hit. So after every kLoopsAsk signals, loops of optimized code poll.
 constexpr uint32_t kLoopsAsk = 16;
-// A trap that the host has raised is about to be taken; after so many signals it is not.
+// A trap raised by the host is usually taken soon. After so many signals, do not wait for it any
+// more.
 constexpr uint32_t kPatience = 3;
 
 constexpr auto kInterrupted = static_cast<uint32_t>(TrapCode::kInterrupted);
@@ -40,7 +42,7 @@ timespec to_timespec(uint64_t ns) noexcept {
   return {static_cast<time_t>(ns / kSecond), static_cast<long>(ns % kSecond)};
 }
 
-// System calls, not the C library's timers, which may allocate: they are set in a signal handler.
+// Uses system calls, not the C library's timers, which may allocate: it runs in a signal handler.
 void set_kernel_timer(int timer, int flags, uint64_t first_ns, uint64_t pause_ns) noexcept {
   itimerspec when{};
   when.it_value = to_timespec(first_ns);
@@ -65,7 +67,8 @@ void ThreadStop::set_up(sampler::ThreadContext& context, const ThreadStacks& sta
   thread_ = static_cast<int>(::gettid());
 }
 
-// What was raised was so for the invoke around it. The timer fires on if that one is to end as well.
+// An earlier stop was raised for the outer invoke. Its timer fires again if that invoke is to end
+// as well.
 void ThreadStop::begin_slow() noexcept {
   assert(innermost_ != nullptr);
   InvokeFrame& f = *innermost_;
@@ -84,7 +87,7 @@ bool ThreadStop::end_slow(uint64_t deadline_ns) noexcept {
   ticks_ = 0;
   InvokeFrame* f = innermost_;
   if (quiet && f != nullptr && f->deadline_ns == deadline_ns && !f->asked) return false;
-  at_work_ = false;  // the handler says otherwise at any time
+  at_work_ = false;  // the handler may set it at any time
   arrange();
   if (wanted() != InvokeFrame::kNever) at_work_ = true;
   return was_raised;
@@ -120,14 +123,14 @@ void ThreadStop::tick(void* machine) noexcept {
   if (ticks_ == kLongAfter) set_kernel_timer(timer, 0, kLongPause, kLongPause);
   sampler::ThreadContext& c = *context_;
   if (ticks_ % kLoopsAsk == 0 && have_loops_ask_ != nullptr) have_loops_ask_(c.runtime);
-  if (c.activation == f->before) return;  // not yet in its code, or not any more
+  if (c.activation == f->before) return;  // not yet in its code, or no longer
   bool host_raised = c.pending_trap != 0 && c.pending_trap != kInterrupted;
   if (host_raised && ticks_ <= kPatience) return;
   if (jit::end_body(machine, TrapCode::kInterrupted)) return;
   raise_limit();
 }
 
-// In all of these the handler may run in the middle, and finds what it can go on from.
+// The handler may run in the middle of any of these functions, and can continue from any state.
 
 void ThreadStop::raise_limit() noexcept {
   sampler::ThreadContext& c = *context_;
@@ -153,7 +156,7 @@ void ThreadStop::lower_limit() noexcept {
   pending_ = false;
 }
 
-// Numbers of invokes that are over go; but one may be on a stack that is suspended.
+// Drops the numbers of invokes that are over, unless a suspended stack may hold such an invoke.
 void ThreadStop::take_mail() noexcept {
   for (std::atomic<uint64_t>& letter : mail_) {
     uint64_t number = letter.load(std::memory_order_acquire);
@@ -165,7 +168,7 @@ void ThreadStop::take_mail() noexcept {
   }
 }
 
-// When the timer is to fire.
+// Returns the time at which the timer is to fire.
 uint64_t ThreadStop::wanted() const noexcept {
   const InvokeFrame* f = innermost_;
   if (f == nullptr) return InvokeFrame::kNever;
@@ -200,7 +203,7 @@ uint64_t ThreadStop::deadline_after(uint64_t timeout_ns) noexcept {
 
 namespace {
 
-constinit const char g_cookie = 0;  // its address is what our timers send
+constinit const char g_cookie = 0;  // its address identifies our timers
 
 void on_signal(int signal, siginfo_t* info, void* machine) {
   int saved_errno = errno;
@@ -250,14 +253,14 @@ Status ThreadStop::ask() noexcept {
   return {};
 }
 
-// ---- Those of a runtime ------------------------------------------------------------------------
+// ---- The threads of a runtime ------------------------------------------------------------------
 
 Stops::~Stops() {
   if (handled_) release_signal(signal_, on_signal);
 }
 
 void Stops::add(ThreadStop& t, uint32_t number) {
-  assert(number != 0);  // which stands for all
+  assert(number != 0);  // 0 means all threads
   std::lock_guard lock(mutex_);
   threads_.push_back({&t, number});
 }
@@ -282,7 +285,7 @@ Status Stops::prepare_locked(ThreadStop& t) {
   return t.make_timer(signal_);
 }
 
-// All are asked, also where one cannot be.
+// Asks all threads, even if one of them cannot be asked.
 Status Stops::interrupt(uint32_t thread) {
   std::lock_guard lock(mutex_);
   Status status;
@@ -301,7 +304,7 @@ Status Stops::interrupt(uint32_t thread) {
 
 namespace {
 
-// What the thread's mask said of a signal when it was last looked at.
+// The state of the signal in the thread's mask, when it was last read.
 struct Looked {
   int signal = 0;
   bool blocked = false;
@@ -310,8 +313,8 @@ constinit thread_local Looked t_looked;
 
 }  // namespace
 
-// A system call, which is ten times what a call of code takes: so it is left out until the signal is
-// in use, on threads that did not block it when they first came here.
+// This system call takes ten times as long as a call of code. So it is skipped until the signal is
+// in use, on threads that did not block the signal when they first came here.
 SignalOpened::SignalOpened(int signal) noexcept : signal_(signal) {
   if (signal == 0) return;
   bool used = is_signal_taken(signal);

@@ -1,23 +1,23 @@
-// Stopping: how an invoke ends that is not to go on.
+// Stopping: how an invoke is ended early.
 //
-//   interrupt()   number of the innermost invoke -> the thread's mailbox, its timer fires at once
+//   interrupt()   number of the innermost invoke -> the thread's mailbox; its timer fires at once
 //   timeout       the thread's timer fires when the time is over
-//   the signal    of the timer, on the thread, in its handler: is the innermost invoke to end? then
+//   the signal    of the timer, on the thread, in its handler: must the innermost invoke end? if so
 //                   in a body       it ends there (jit/code/end_body.h)
 //                   anywhere else   the stack limit is raised, so that the next prologue traps; a trap
 //                                   is pending, so that host calls that may trap end with it; and
 //                                   the timer fires again a millisecond later, until it has ended
 //
-// The law: an interrupt is for the invoke that had the number in the mailbox. Numbers are not used
-// again, so it ends that one or, if it is over, none. A timeout is for its invoke and all within: each
-// has the earliest of their deadlines. Nothing ends but bodies, where no lock is held.
+// The law: an interrupt is for the invoke whose number is in the mailbox. Numbers are never reused,
+// so it ends that invoke or, if that is over, none. A timeout is for its invoke and all invokes
+// inside: each has the earliest of their deadlines. Only bodies are ended, where no lock is held.
 //
-// The thread sets the timer to the wanted time, and then computes the wanted time again. Another thread
-// that puts a number into the mailbox fires the timer afterwards. So either the signal comes, or the
-// number is seen.
+// The thread sets the timer to the wanted time, and then computes the wanted time again. Another
+// thread that puts a number into the mailbox fires the timer afterwards. So either the signal
+// comes, or the number is seen.
 //
-//   Thread: a ThreadStop belongs to its thread, with its signal handler; but others fill the mailbox,
-//   read `number`, and fire the timer, holding Stops' mutex.
+//   Thread: a ThreadStop belongs to its thread and the thread's signal handler; but other threads fill the
+//   mailbox, read `number`, and fire the timer, holding Stops' mutex.
 #pragma once
 
 #include <signal.h>
@@ -41,13 +41,14 @@ struct InvokeFrame {
   static constexpr uint64_t kNever = UINT64_MAX;
 
   InvokeFrame* outer = nullptr;
-  const sampler::Activation* before = nullptr;  // the innermost when it began: not in its code yet
+  const sampler::Activation* before = nullptr;  // the innermost activation at its begin: still so
+                                                // until its code runs
   uint64_t number = 0;
-  uint64_t deadline_ns = kNever;  // its own or an outer one's, of CLOCK_MONOTONIC
-  bool asked = false;             // an interrupt is for it
+  uint64_t deadline_ns = kNever;  // the earlier of its own and the outer one, by CLOCK_MONOTONIC
+  bool asked = false;             // it has been interrupted
 };
 
-// Has each loop of optimized code of a runtime ask once whether it is to go on; from a signal handler.
+// Makes each loop of a runtime's optimized code poll once; called from a signal handler.
 using HaveLoopsAsk = void (*)(void* runtime) noexcept;
 
 // The limits of a call of code.
@@ -63,11 +64,11 @@ class ThreadStop {
   ThreadStop& operator=(const ThreadStop&) = delete;
   ~ThreadStop();
 
-  // Of the calling thread. Both outlive this. `have_loops_ask`: null does nothing.
+  // For the calling thread. Both outlive this. `have_loops_ask`: null does nothing.
   void set_up(sampler::ThreadContext& context, const ThreadStacks& stacks,
               HaveLoopsAsk have_loops_ask);
 
-  // An invoke begins; the timer must be there if it has a deadline of its own (kNever: none).
+  // Begins an invoke; the timer must exist if it has a deadline of its own (kNever: none).
   void begin(InvokeFrame& f, uint64_t deadline_ns) noexcept {
     assert(context_ != nullptr && innermost_ != &f);
     f.outer = innermost_;
@@ -77,32 +78,33 @@ class ThreadStop {
     if (f.outer != nullptr && f.outer->deadline_ns < deadline_ns) {
       f.deadline_ns = f.outer->deadline_ns;
     }
-    std::atomic_signal_fence(std::memory_order_release);  // the handler finds it filled in
+    std::atomic_signal_fence(std::memory_order_release);  // the handler sees it complete
     innermost_ = &f;
     number_.store(f.number, std::memory_order_release);
     if (at_work_ || f.deadline_ns != InvokeFrame::kNever) begin_slow();
   }
-  // It ends. Returns whether its stack limit was raised: then it was no stack that was exhausted.
+  // Ends an invoke. Returns whether its stack limit was raised: then the stack was not exhausted.
   bool end(const InvokeFrame& f) noexcept {
-    assert(innermost_ == &f);  // invokes end in the order in which they are nested
+    assert(innermost_ == &f);  // nested invokes end in reverse order
     innermost_ = f.outer;
     number_.store(f.outer == nullptr ? 0 : f.outer->number, std::memory_order_release);
     return at_work_ && end_slow(f.deadline_ns);
   }
-  // The stack is left for another one: returns its innermost invoke, and is given that of the other.
+  // Change stacks: leave_stack returns the innermost invoke of the old stack; enter_stack is given
+  // the innermost invoke of the new one.
   InvokeFrame* leave_stack() noexcept;
   void enter_stack(InvokeFrame* innermost) noexcept;
 
-  // The signal has come. `machine`: where the thread is (ucontext_t).
+  // Handles the signal. `machine`: the interrupted state (ucontext_t).
   void tick(void* machine) noexcept;
-  // Returns whether the thread has heard that the innermost invoke is to end.
+  // Says whether the thread knows that the innermost invoke must end.
   bool due() const noexcept { return raised_; }
-  // Returns the time of CLOCK_MONOTONIC so long from now.
+  // Returns the time of CLOCK_MONOTONIC after the timeout.
   static uint64_t deadline_after(uint64_t timeout_ns) noexcept;
 
-  // Others, and the thread itself; the caller holds Stops' mutex.
+  // Called by other threads, and the thread itself; the caller holds Stops' mutex.
   Status make_timer(int signal);
-  // Asks the innermost invoke to end. Errors: kResourceExhausted when the mailbox is full.
+  // Asks the innermost invoke to end. Errors: kResourceExhausted if the mailbox is full.
   Status ask() noexcept;
 
  private:
@@ -127,11 +129,11 @@ class ThreadStop {
   volatile bool at_work_ = false;  // there may be a timer, a raised limit or a pending trap of ours
   volatile bool raised_ = false;
   volatile bool pending_ = false;  // a trap of ours
-  volatile uint64_t limit_ = 0;    // what the stack limit is while it is raised
-  volatile uint32_t ticks_ = 0;    // that did not end the innermost invoke
+  volatile uint64_t limit_ = 0;    // the real stack limit, while it is raised
+  volatile uint32_t ticks_ = 0;    // signals that did not end the innermost invoke
   uint64_t last_number_ = 0;
   std::atomic<uint64_t> number_{0};              // of the innermost invoke; 0: none
-  std::array<std::atomic<uint64_t>, 8> mail_{};  // numbers of invokes that are to end
+  std::array<std::atomic<uint64_t>, 8> mail_{};  // numbers of invokes that must end
   std::atomic<int> timer_{kNoTimer};
 };
 
@@ -145,9 +147,9 @@ class Stops {
 
   void add(ThreadStop& t, uint32_t number);
   void remove(ThreadStop& t);
-  // 0: all. Errors: kNotFound; those of a timer.
+  // 0: all threads. Errors: kNotFound; those of a timer.
   Status interrupt(uint32_t thread);
-  // Has a timer made for an invoke with a deadline.
+  // Makes a timer for an invoke with a deadline.
   Status prepare(ThreadStop& t);
   int signal() const { return signal_; }
 
@@ -164,7 +166,7 @@ class Stops {
   bool handled_ = false;  // the handler is installed
 };
 
-// Lets the signal through while guest code runs on the thread, and puts the mask back.
+// Unblocks the signal while guest code runs on the thread; the destructor restores the mask.
 class SignalOpened {
  public:
   explicit SignalOpened(int signal) noexcept;

@@ -9,7 +9,7 @@
 namespace uptier::tiering {
 namespace {
 
-// Takes the records in a thread's ring. The caller holds the state mutex, so there is one reader.
+// Takes the records from a thread's ring. The caller holds the state mutex, so there is one reader.
 template <typename Records>
 void take(AttachedThread& t, Records& out) {
   std::vector<sampler::LogRecord> taken;
@@ -34,7 +34,7 @@ LossReport losses_of(const AttachedThread& t) {
   return l;
 }
 
-// Of what threads lose.
+// Adds the losses of threads.
 void add(LossReport& to, const LossReport& l) {
   to.samples_without_copy += l.samples_without_copy;
   to.slabs_refused += l.slabs_refused;

@@ -1,8 +1,8 @@
-// Threads: the threads that are attached to a runtime, and the totals of threads that were.
+// Threads: the threads attached to a runtime, and the totals of detached ones.
 //
-// The law: what a thread has lost, logged and lived is counted once, while it is there by asking it, and
-// from then on here. Of log records that nobody has read, so many of gone threads are kept as one
-// thread's ring has room for; older ones are lost, and counted.
+// The law: the losses, log records and time of a thread are counted once: by the thread while it is
+// attached, and here afterwards. Unread log records of detached threads are kept up to the size of
+// one thread's ring; older ones are lost, and counted.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -21,7 +21,7 @@ namespace uptier::tiering {
 
 class Threads {
  public:
-  // `log_records`: of gone threads, that are kept.
+  // `log_records`: how many records of detached threads are kept.
   explicit Threads(uint64_t log_records) : log_records_(log_records) {}
 
   std::span<const std::unique_ptr<AttachedThread>> all() const { return threads_; }
@@ -34,19 +34,19 @@ class Threads {
   uint32_t next_number() { return ++numbers_; }
   uint32_t last_number() const { return numbers_; }
   void add(std::unique_ptr<AttachedThread> t);
-  // After it, the next add() needs no memory.
+  // After this, the next add() needs no memory.
   void make_room() { threads_.reserve(threads_.size() + 1); }
-  // A thread goes, which has handed over what it counted.
+  // Removes a thread that detaches; it has flushed its counts.
   void remove(const AttachedThread& t);
-  // All go: the end of the runtime.
+  // Removes all: the end of the runtime.
   void clear() { threads_.clear(); }
 
-  // Takes the log records that nobody has read, those of gone threads first.
+  // Takes the unread log records, those of detached threads first.
   std::vector<LogRecord> read_log();
-  // Keeps those of a thread: its ring is about to go, or what the records are of.
+  // Keeps the records of a thread whose ring, or whose records' method, is about to go.
   void keep_log(AttachedThread& t);
 
-  // Adds what all of them have lost.
+  // Adds the losses of all of them.
   void add_losses(LossReport& to) const;
   // Returns the processor time of all of them while they were attached.
   uint64_t lived_ns() const;
@@ -55,7 +55,7 @@ class Threads {
   const uint64_t log_records_;
   uint32_t numbers_ = 0;
   std::vector<std::unique_ptr<AttachedThread>> threads_;
-  // Of threads that have gone.
+  // Totals of detached threads.
   std::deque<LogRecord> gone_log_;
   LossReport gone_losses_;
   uint64_t gone_lived_ns_ = 0;

@@ -1,6 +1,6 @@
 // Trial: two versions of a method in service at once, until it is known which is faster.
 //
-//   install --> the cell leads to the trial routine (jit/code/routines.h) --> C says what is due
+//   install --> the cell leads to the trial routine (jit/code/routines.h) --> C++ decides
 //     the first kWarm calls                        the new version, so that it is in the caches
 //     then one call in kGap, as drawn              pair after pair: both versions, in an order
 //                                                  drawn for each pair, timed
@@ -8,13 +8,13 @@
 //   all pairs timed, or `budget` cycles spent --> note --> worker: rank_sum.h, decide_trial
 //   --> the cell leads to the version that stays
 //
-// Calls come through the cell whoever makes them (stubs, and optimized callers past the stubs), so
-// none is missed, and what follows costs nothing more. The order is drawn, since programs call
-// methods in turns. A call that ends in a trap is not timed; nested calls (recursion past the cell
-// does not come here) are timed each by itself.
+// All calls go through the cell (of stubs, and of optimized callers past the stubs), so none is
+// missed, and there is no cost after the trial. The order is drawn at random, since programs call
+// methods in patterns. A call that ends in a trap is not timed; nested calls are timed one by one
+// (recursion past the cell does not come here).
 //
-//   Thread: begin_call by any; the rest with the state mutex. A Trial lives as long as its method:
-//   a frame that began in it may end at any time.
+//   Thread: begin_call: any; the rest: with the state mutex. A Trial lives as long as its method: a frame
+//   that began in it may end at any time.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ class Trial {
   static constexpr uint32_t kWarm = 16;
   static constexpr uint32_t kGap = 4;
 
-  // `budget`: cycles, after which what has been timed must do, from kLeastPairs on. `tiers`: the
+  // `budget`: cycles after which the timings so far must do, if there are kLeastPairs. `tiers`: the
   // old version is baseline code, and only the ratio is wanted.
   Trial(const Version& before, const Version& now, uint32_t pairs, uint64_t budget, bool tiers)
       : before(before), now(now), tiers(tiers), pairs_(pairs), budget_(budget) {}
@@ -44,15 +44,15 @@ class Trial {
   const Version& now;
   const bool tiers;
 
-  // Returns what the next call runs. It draws by the call's number: the generators of threads belong to
-  // sampling.
+  // Returns the version for the next call. It draws by the call's number, because the threads'
+  // generators belong to sampling.
   jit::TrialCall begin_call() noexcept;
-  // Says, to one caller until it is taken back, that there is nothing left to time.
+  // Says that nothing is left to time; only to one caller, until it is taken back.
   bool tell() noexcept;
   void tell_again() noexcept { told_.store(false, std::memory_order_relaxed); }
 
-  // Says whether a frame that loops in baseline code is likely one of the trial's, and not one that
-  // was left behind. Not for ever: a frame that stays asks so often that it must be of the others.
+  // Says whether a frame that loops in baseline code probably belongs to the trial, and is not left
+  // over from before. Not for ever: a frame that polls often enough must be a left-over one.
   bool explains_baseline() noexcept {
     return tiers && excuses_.fetch_add(1, std::memory_order_relaxed) < kMostExcuses;
   }
@@ -65,8 +65,7 @@ class Trial {
 
   bool spent(uint32_t taken) const noexcept;
   std::vector<uint64_t> times(bool of_new) const;
-  // Of the pair that number `taken` belongs to: whether the new version goes first. Any constant
-  // will do that has no pattern.
+  // Says whether the new version goes first in a pair. Any constant without a pattern will do.
   static bool new_first(uint32_t pair) noexcept {
     return ((uint64_t{pair} + 1) * 0x9e3779b97f4a7c15u >> 63) != 0;
   }
@@ -74,12 +73,12 @@ class Trial {
 
   const uint32_t pairs_;
   const uint64_t budget_;
-  // All relaxed: they say what to time, and guard nothing.
+  // All relaxed: they decide what to time, and guard nothing.
   std::atomic<uint32_t> calls_{0};
   std::atomic<uint32_t> taken_{0};
   std::atomic<uint32_t> excuses_{0};
   std::atomic<bool> over_{false}, told_{false};
-  // By number; 0 until the call has ended. Written by the routine, one plain store each.
+  // By number; 0 until the call has ended. Written by the routine, with one plain store each.
   std::array<uint64_t, 2 * size_t{kMostPairs}> cycles_{};
 };
 

@@ -1,19 +1,18 @@
-// ValueVersions: what is known of the versions of a method that are made for values of its
-// parameters.
+// ValueVersions: the data about versions of a method made for values of its parameters.
 //
 //   optimized version in service --decide_value--> a body with the values as constants, and a guard
-//   in front of it: the cell leads to the guard, hits go on to that body, misses to the general one
+//   in front of it: the cell leads to the guard, hits continue to that body, misses to the general one
 //
 //   in service --> window: kWindow calls are counted, and their misses --decide_guard--> keep
 //                    ^                                                         |        roll_back
 //                    +-- so many misses later: kFirstLimit, twice as many --  quiet
 //                        after each window that was kept
 //
-// Values inside of the body need no version of their own: every optimized version is made for what
-// decide_site says of them, but for those whose guards have failed too often (side_exits.h).
+// Values inside the body need no version of their own: every optimized version is made with the
+// guesses of decide_site, except for sites whose guards have failed too often (side_exits.h).
 //
-// So a guard that holds costs a comparison, and one that begins to fail is noticed after as many
-// misses as it has been trusted with.
+// So a guard that holds costs a comparison, and a guard that begins to fail is noticed after as
+// many misses as its limit allows.
 #pragma once
 
 #include <atomic>
@@ -27,7 +26,7 @@
 
 namespace uptier::tiering {
 
-// A probe of the host's inside of the body that the compiler may guess by.
+// A probe of the host inside the body whose values the compiler may guess.
 struct BodySite {
   SiteId site = 0;
   SlotKind kind = SlotKind::kValue;
@@ -39,22 +38,22 @@ struct ValueVersions {
   static constexpr int32_t kFirstLimit = 256;
   static constexpr int32_t kMostLimit = 1 << 20;
 
-  // What is observed; constant once the shape is known.
+  // The observed sites; constant once the shape is known.
   std::vector<jit::ParamSite> sites;
   std::vector<BodySite> body_sites;
   // Guarded by Runtime's state mutex.
-  std::vector<jit::ParamValue> wanted;   // of the version that is asked for
-  std::vector<jit::ParamValue> refused;  // taken back
+  std::vector<jit::ParamValue> wanted;   // for the requested version
+  std::vector<jit::ParamValue> refused;  // tried and taken back
   uint32_t retries = 0;
   bool banned = false;
-  bool told = false;       // that it is not tried any more
+  bool told = false;       // the log says that it is not tried any more
   bool forced = false;     // by a stress plan; once for each general version
   bool in_window = false;  // of the version in service
   int32_t limit = kFirstLimit;
-  uint64_t missed = 0;  // by all versions, as far as they have told
+  uint64_t missed = 0;  // misses of all versions, as far as reported
 };
 
-// The words of a guard (jit::GuardWords), which compiled code counts in.
+// The words of a guard (jit::GuardWords), in which compiled code counts.
 inline int32_t exchange_word(int32_t& word, int32_t value) {
   return __atomic_exchange_n(&word, value, __ATOMIC_RELAXED);
 }

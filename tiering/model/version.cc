@@ -4,9 +4,9 @@
 
 namespace uptier::tiering {
 
-// A word only rises until a frame takes what it says: that code must not be run any more is not
-// forgotten over newer code. Release pairs with the acquire in poll(): who sees the word finds what
-// was installed before.
+// A word only rises until a frame takes its request: newer code does not override the request to
+// leave this code. Release pairs with the acquire in poll(): a frame that sees the word also sees
+// everything installed before.
 void raise_word(jit::PollWord& word, OsrOut to) noexcept {
   auto why = static_cast<uint32_t>(to);
   assert(to != OsrOut{} && (why & kStops) == 0);

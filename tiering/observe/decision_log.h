@@ -1,5 +1,5 @@
-// DecisionLog: numbers and emits decisions, and keeps the last ones in their order, with when each was
-// made. What it keeps are the kDecided records that it hears.
+// DecisionLog: numbers and emits decisions, and keeps the last ones in their order with their
+// times. It keeps the kDecided records that it hears.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace uptier::tiering {
 
-// Times, by now_ns(), are apart from the records, because no decision depends on them.
+// Times, by now_ns(), are separate from the records, because no decision depends on them.
 class DecisionLog final : public EventListener {
  public:
   // Keeps the last `kept` records. `events` outlives this.
@@ -24,12 +24,12 @@ class DecisionLog final : public EventListener {
 
   // Numbers a record and emits it.
   void push_back(DecisionRecord r);
-  // Takes a record that was emitted; the oldest goes where there are too many. One that memory is
-  // refused for is forgotten at once.
+  // Keeps a record that was emitted; drops the oldest if there are too many. If memory runs out,
+  // the record is dropped at once.
   void hear(const Event& e) noexcept override;
-  // Logs what was decided about a method elsewhere, or (without inputs) noticed.
+  // Logs a decision about a method that was made elsewhere, or (without inputs) an observation.
   void log(const Method& m, std::string action, std::string reason, std::string inputs = {});
-  // Logs what concerns no method.
+  // Logs an event that concerns no method.
   void log_event(std::string action, std::string what);
 
   void keep(uint64_t kept);

@@ -16,8 +16,7 @@ double sum_of(const std::vector<double>& counts) {
   return sum;
 }
 
-// The distance of two profiles over the words that `observed` says, and the word whose share moved
-// most.
+// The distance of two profiles over the words in `observed`, and the word whose share changed most.
 struct Difference {
   double distance = 0;
   double share = 0;  // of a, in these words
@@ -83,12 +82,12 @@ bool DriftDetector::learn_window(Method& m, CopyWindows& o, const Version& copy,
     decisions_.log(m, "re_instrument",
                    reason("drift from earlier windows", d, o.convergence.last_allowed(),
                           block_name(methods_, m, copy, d.word)));
-    // Learnt anew without the window, which may hold something of both.
+    // Learn again without this window, which may mix both behaviors.
     o.known.clear();
     o.recent.clear();
     if (m.saved != nullptr) m.saved->drifted = true;
     o.drift = 0;
-    o.misled = true;  // it has been said that the profile is out of date
+    o.misled = true;  // the profile has been reported as out of date
     return false;
   }
   bool over = o.known.empty() || o.convergence.windows() != windows ||
@@ -117,8 +116,8 @@ bool DriftDetector::compare_with_profile(Method& m, CopyWindows& o, const Versio
                    reason("drift from the profile it was made from", d, allowed,
                           block_name(methods_, m, copy, d.word)));
   }
-  // Whatever it was that the profile differed from when it was new: it is what the code is laid
-  // out for, and only what runs now is uncertain.
+  // The cause of the difference from the new profile does not matter: the code is laid out for that
+  // profile, and only the current behavior is uncertain.
   o.drift = std::max(0.0, d.distance - error);
   if (o.drift >= policy_.epsilon) return true;
   o.misled = o.told = false;

@@ -1,17 +1,17 @@
-// DriftDetector: what windows of an instrumented copy of optimized code say of the program.
+// DriftDetector: evaluates the windows of an instrumented copy of optimized code.
 //
-// Two questions are asked of a window, and either answer is logged as re_instrument:
+// It asks two questions about a window, and logs both answers as re_instrument:
 //
 //   drift    Is it like the windows before it? As for baseline code, see sampler/convergence.h.
-//   misled   Are all windows together like the profile that the code was made from? That is what
-//            baseline copies have counted. With p, q the true shares of the two times,
+//   misled   Are all windows together like the profile that the code was made from, the counts of
+//            baseline copies? With p, q the true shares of the two times,
 //              d(seen, made from) <= d(seen, q) + d(q, p) + d(p, made from)
-//            and the first and last are bounded by each side's own (2) of convergence.h; what lies
-//            beyond their sum is d(q, p)
+//            The first and last are bounded by each side's own (2) of convergence.h; the excess over
+//            their sum is d(q, p)
 //
-// The policy decides what follows, by (2) of uptier/policy.h. Its drift is d(seen, made from) less the
-// bound of d(seen, q): the code is laid out for the profile it was made from, whether that
-// was the truth of its time or not.
+// The policy decides, by rule (2) of uptier/policy.h. Its drift is d(seen, made from) less the
+// bound of d(seen, q): the code is laid out for the profile it was made from, whether that was the
+// truth of its time or not.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -31,8 +31,8 @@ class DriftDetector {
 
   // Adds a window of `copy` to `o`. Returns whether it completes one that is like those before it.
   bool learn_window(Method& m, CopyWindows& o, const Version& copy, const sampler::Window& w);
-  // Returns whether `v` was made from a profile so far from the one it runs with that the policy is to
-  // be asked; CopyWindows::drift says how far.
+  // Returns whether `v` was made from a profile so far from its current one that the policy must be
+  // asked; CopyWindows::drift has the distance.
   bool compare_with_profile(Method& m, CopyWindows& o, const Version& v, const Version& copy);
 
  private:

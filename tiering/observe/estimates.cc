@@ -19,8 +19,8 @@ void sort_by_count(std::vector<std::pair<Method*, uint64_t>>& methods) {
 
 }  // namespace
 
-// By how much the estimates of a stream fall short of all that its thread ran, because sampling
-// paused.
+// Returns the factor by which a stream's estimates fall short of everything its thread ran, because
+// sampling paused.
 double Estimates::stretch_of(const Method& m, const Stream& s) const {
   if (!one_burst_ || s.ended || !stand_for_all(m, options_)) return 1;
   Totals t =
@@ -38,8 +38,8 @@ profile::StreamSum Estimates::stream_sum(const Method& m) const {
   return {m.probes->schema(), draws, one_countdown(m)};
 }
 
-// Brings a stream's estimates to what its thread ran, as one of a sum. Where threads share their
-// counters all was seen by one stream, and all calls are of its samples.
+// Adds a stream to a sum, scaled to everything its thread ran. If threads share counters, one
+// stream has all counts, and all calls are attributed to its samples.
 void Estimates::add_to_sum(const Method& m, const Stream& s, bool counted, profile::StreamSum& sum,
                            profile::Observed& seen) const {
   assert(seen.counts.empty() || seen.counts.size() == m.probes->schema().words());
@@ -200,8 +200,8 @@ std::vector<Estimates::Targets> Estimates::targets_of(const Method& m) const {
 
 uint64_t Estimates::samples_of(const Method& m) const { return samples_in(totals(m), m); }
 
-// The saved profile is a stream that ended before this process began: of one run of it,
-// profile_decay counts, so that what this one sees soon outweighs it.
+// A saved profile counts as a stream that ended before this process began: a single run with weight
+// profile_decay, so that the counts of this process soon outweigh it.
 double Estimates::saved_factor(const SavedMethod& saved) const {
   assert(saved.runs >= 1);
   return std::max(live_.profile_decay, 1e-6) / saved.runs;

@@ -1,5 +1,5 @@
-// Estimates: the counts of a method, as sums over its streams and over the saved profile, which is taken
-// for a stream that ended before this process began.
+// Estimates: the counts of a method, summed over its streams and the saved profile. The saved
+// profile counts as a stream that ended before this process began.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -19,56 +19,56 @@ namespace uptier::tiering {
 
 class Estimates {
  public:
-  // All outlive this. `live`: the options as they are by now, and `policy` follows from them.
+  // All outlive this. `live`: the options with later changes; `policy` is derived from them.
   Estimates(const Options& options, const Options& live, const PolicyOptions& policy,
             const MethodDirectory& directory)
       : options_(options), live_(live), policy_(policy), directory_(directory) {}
 
   // Returns the sum over the streams of a method.
   MethodProfile profile_of(const Method& m) const;
-  // Returns estimated executions by block site - 1, empty when there are fewer than min_samples
+  // Returns estimated executions by block site - 1; empty if there are fewer than min_samples
   // samples.
   std::vector<uint64_t> block_estimates(const Method& m) const;
-  // Returns how many of these executions one observed execution stands for on average, at least
-  // the part of one that profile_decay leaves of saved ones; 1 if nothing was observed.
+  // Returns how many of these executions one observed execution stands for on average: at least the
+  // fraction that profile_decay leaves of a saved one; 1 if nothing was observed.
   double sample_weight(const Method& m) const;
-  // The observed targets of an indirect call; estimates, greatest first.
+  // The observed targets of an indirect call, with estimates, most frequent first.
   struct Targets {
     SiteId site = 0;
     uint64_t total = 0;
     std::vector<std::pair<Method*, uint64_t>> methods;
   };
   std::vector<Targets> targets_of(const Method& m) const;
-  // Makes of targets what a phase has seen of them.
+  // Replaces the counts in `targets` by those of a phase.
   void take_over(const TargetCounts& phase, Targets& targets) const;
-  // Returns how many samples there are of a method.
+  // Returns the number of samples of a method.
   uint64_t samples_of(const Method& m) const;
   // Returns the estimated executions of all blocks together.
   double mass_of(const Method& m) const;
-  // The same of targets of indirect calls.
+  // The same for targets of indirect calls.
   double target_mass_of(const Method& m) const;
 
-  // Bursts of methods that have been observed get another length: how many there could have been is
-  // not known any more.
+  // The length of bursts has changed for observed methods: the number of possible bursts is no
+  // longer known.
   void lengths_of_bursts_differ() { one_burst_ = false; }
   bool one_burst() const { return one_burst_; }
 
   // ---- Of one stream ------------------------------------------------------------------------------
 
-  // By how much the estimates of a stream fall short of all that its thread ran.
+  // Returns the factor by which a stream's estimates fall short of everything its thread ran.
   double stretch_of(const Method& m, const Stream& s) const;
-  // Begins a sum over streams of a method.
+  // Begins a sum over the streams of a method.
   profile::StreamSum stream_sum(const Method& m) const;
-  // Brings a stream's estimates, `seen`, to what its thread ran, as one of a sum. `counted`: what
-  // threads share was counted by this stream.
+  // Adds a stream to a sum, and scales its estimates, `seen`, to everything its thread ran.
+  // `counted`: this stream has the counts of the shared counters.
   void add_to_sum(const Method& m, const Stream& s, bool counted, profile::StreamSum& sum,
                   profile::Observed& seen) const;
 
  private:
   void add_saved(const Method& m, std::vector<double>& blocks) const;
-  // Returns the factor by which counts of the saved profile are multiplied.
+  // Returns the factor for counts of the saved profile.
   double saved_factor(const SavedMethod& saved) const;
-  // Returns whether calls cannot be told apart by thread.
+  // Says whether calls cannot be told apart by thread.
   bool one_countdown(const Method& m) const;
   MethodProfile empty_profile_of(const Method& m) const;
 

@@ -30,7 +30,7 @@ void keep_forgotten(Method& m, uint32_t stream, std::span<const uint64_t> words)
       if (held != at->second.end()) shown[held->first] = std::min(held->second, e.count);
     }
   }
-  assert(shown.size() <= at->second.size());  // nothing is written down anew
+  assert(shown.size() <= at->second.size());  // no new targets appear
   at->second = std::move(shown);
   if (at->second.empty()) all.erase(at);
 }
@@ -42,8 +42,8 @@ void forget_targets(Method& m, uint32_t stream, const ForgottenTargets& held,
   for (const auto& [entry, count] : held) all[entry] = std::max(all[entry], count);
   auto at = flushed.streams.find(stream);
   if (at == flushed.streams.end() || at->second.seen.counts.empty()) return;
-  // What was seen of them goes to `other` with its estimate, so that nothing comes on at the next
-  // snapshot but what was counted.
+  // Moves the counts of forgotten targets to `other`, with their estimates, so that the next
+  // snapshot adds only new counts.
   profile::Observed now = at->second.seen;
   for (const auto& [entry, count] : held) {
     const Slot* slot = m.probes->schema().find(SlotKind::kCallTarget, entry.first);

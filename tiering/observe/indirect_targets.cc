@@ -8,11 +8,11 @@ namespace {
 struct Place {
   SiteId site = 0;
   uint32_t word = 0;   // the first of the table
-  uint32_t words = 0;  // that it has
+  uint32_t words = 0;  // number of words
 };
 
-// Returns where the copy counts targets of calls. What probes see is no part of what code is laid out
-// for.
+// Returns the words where the copy counts call targets. Values seen by probes are left out, because
+// they do not influence the layout of code.
 std::vector<Place> places_in(const Method& m) {
   std::vector<Place> places;
   const jit::ProbePlan& plan = m.probes->optimized_plan();

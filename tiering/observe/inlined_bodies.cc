@@ -48,7 +48,7 @@ std::vector<uint64_t> inlined_since(Method& m, uint32_t thread, const Version& c
   size_t own = m.probes->optimized_plan().bytes / 8;
   if (copy.sections.empty()) return {};
   const InlinedSection& end = copy.sections.back();
-  assert(end.word + end.sites.size() >= own);  // inlined bodies lie behind the method's own
+  assert(end.word + end.sites.size() >= own);  // inlined bodies come after the method's own
   std::vector<uint64_t> came(end.word + end.sites.size() - own);
   InlinedWords& last = m.optimizing.own().words[thread];
   if (last.copy != copy.copy_number) last = {copy.copy_number, {}, {}};

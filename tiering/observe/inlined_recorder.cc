@@ -16,7 +16,7 @@ namespace uptier::tiering {
 
 namespace {
 
-// Set in the number of an id of what is inlined into a method.
+// Marks ids of inlined methods, within the method they are inlined into.
 constexpr uint32_t kInlinedStream = 1u << 30;
 
 InlinedSite empty_site(SlotKind kind) {
@@ -38,7 +38,8 @@ Schema schema_of(const Method& callee, const InlinedSection& section, const Vers
 
 }  // namespace
 
-// The copy may have gone before its counts come, and with it what it had inlined.
+// Says whether all methods of a path are still registered: the copy, and with it an inlined method,
+// may be gone before the counts arrive.
 bool InlinedRecorder::all_known(const jit::InlinePath& path) const {
   return std::ranges::all_of(path, [&](const jit::InlineStep& step) {
     return directory_.method_of(step.method) != nullptr;
@@ -67,7 +68,7 @@ void InlinedRecorder::take(Method& m, uint32_t thread, const Version& copy,
                            uint64_t samples) {
   if (copy.sections.empty()) return;
   size_t own = m.probes->optimized_plan().bytes / 8;
-  // As the root's own blocks of the same calls.
+  // The same calls as for the root's own blocks.
   assert(copy.copy == Copy::kInstrumented && came.size() + own >= copy.sections.back().word);
   uint64_t weight = m.flushed.own().streams[thread | kOptimizedStream].interval;
   for (const InlinedSection& section : copy.sections) {
@@ -103,7 +104,7 @@ void InlinedRecorder::take(Method& m, uint32_t thread, const Version& copy,
   }
 }
 
-// Adds what came on in a section. Where a path is new, those of methods that have gone make room.
+// Adds the new counts of a section. A new path first removes the paths of methods that are gone.
 void InlinedRecorder::note(Method& m, const InlinedSection& section, std::span<const uint64_t> came,
                            uint64_t samples, uint64_t weight) {
   assert(came.size() == section.sites.size());
@@ -134,7 +135,7 @@ InlinedBodies InlinedRecorder::bodies_of(const Method& m) const {
   return bodies;
 }
 
-// An id of the inlined method: see profile/trace/events.h.
+// Emits an inlined method under its own id: see profile/trace/events.h.
 void InlinedRecorder::emit(Method& m, const jit::InlinePath& path, InlinedStream& s) {
   uint64_t root = trace_.announce(m);
   assert(s.number != 0 && s.number < kInlinedStream);

@@ -1,16 +1,16 @@
-// InlinedRecorder: takes what instrumented copies of optimized code have counted of bodies that are
-// inlined into them, for readers of profiles and traces; how it is laid out is in inlined_bodies.h.
+// InlinedRecorder: records the counts of inlined bodies from instrumented copies of optimized code,
+// for profiles and traces. inlined_bodies.h has the layout.
 //
-// A thread's slot counts from 0 in each copy, and is read like any site. All threads and copies together
-// come to
+// A thread's slot counts from 0 in each copy, and is decoded as at any site. The sum over all
+// threads and copies changes by
 //
-//     sum - what the thread's snapshot before held + what this one holds
+//     sum - contents in the thread's previous snapshot + contents in this one
 //
 // so a count that moves from a table's entry to `other` does so in the sum as well.
 //
-// The key of a table's entry is the address of a stub, which may have been another method's when the
-// copy came into service: then it is nobody's (`other`), as far as that copy goes. Law: a method is
-// never credited with another's calls. A copy that is made later begins with empty tables.
+// The key of a table's entry is the address of a stub, which may have belonged to another method
+// when the copy was installed. Then its counts go to `other`, for that copy. Law: a method is never
+// credited with another method's calls. A copy that is made later begins with empty tables.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -32,16 +32,16 @@ class InlinedRecorder {
   InlinedRecorder(const MethodDirectory& directory, TraceEmitter& trace)
       : directory_(directory), trace_(trace) {}
 
-  // Adds `came`, new executions by word in the blocks of the bodies that are inlined into a method's
-  // copy, in so many samples that the thread has just handed over, and what their slots hold now:
-  // `counts` is the whole slab. Makes of `came` what a window has of all of these words.
+  // Adds `came`, the new executions by word in the inlined blocks of a method's copy, from so many
+  // samples in the thread's last flush, and the contents of their slots: `counts` is the whole
+  // slab. Changes `came` to the window's counts for all of these words.
   void take(Method& m, uint32_t thread, const Version& copy, std::span<const uint64_t> counts,
             std::vector<uint64_t>& came, uint64_t samples);
-  // Returns the counts of bodies that are inlined into a method, if their methods are still there.
+  // Returns the counts of bodies inlined into a method, if their methods still exist.
   InlinedBodies bodies_of(const Method& m) const;
 
  private:
-  struct Step {  // of a slot, from one snapshot to the next
+  struct Step {  // of a slot, between two snapshots
     InlinedSite before, now;
   };
   bool all_known(const jit::InlinePath& path) const;

@@ -1,15 +1,16 @@
-// Indirect calls and probes of inlined bodies, as the instrumented copy of optimized code sees them.
+// Indirect calls and probes of inlined bodies, as counted by the instrumented copy of optimized
+// code.
 //
-// A thread's slot counts from 0 in each copy. What it holds is read as at any site; all threads and
-// copies together come to
+// A thread's slot counts from 0 in each copy. Its contents are decoded as at any site. The sum over
+// all threads and copies changes by
 //
-//     sum - what the thread's snapshot before held + what this one holds
+//     sum - contents in the thread's previous snapshot + contents in this one
 //
 // so a count that moves from a table's entry to `other` does so in the sum as well.
 //
-// The key of a table's entry is the address of a stub, which may have been another method's when the
-// copy came into service: then it is nobody's (`other`), as far as that copy goes. Law: a method is
-// never credited with another's calls. A copy that is made later begins with empty tables.
+// The key of a table's entry is the address of a stub, which may have belonged to another method
+// when the copy was installed. Then its counts go to `other`, for that copy. Law: a method is never
+// credited with another method's calls. A copy that is made later begins with empty tables.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #include <algorithm>

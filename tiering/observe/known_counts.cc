@@ -7,10 +7,10 @@
 namespace uptier::tiering {
 namespace {
 
-// Sampled calls and bursts from which on this run is believed.
+// This run is trusted from so many sampled calls and bursts on.
 constexpr uint64_t kLeastObserved = 256;
 
-// What one run of them makes of a sum, which may be all that a word holds.
+// Returns one run's share of a sum over `runs` runs; the sum may be UINT64_MAX.
 uint64_t share_of(uint64_t sum, double runs) {
   double share = std::round(static_cast<double>(sum) / runs);
   return share < 0x1p64 ? static_cast<uint64_t>(share) : UINT64_MAX;
@@ -21,7 +21,7 @@ uint64_t estimate_of(const std::optional<ProfileAnswer>& a) {
   return counter == nullptr ? 0 : counter->estimate;
 }
 
-// A gauge is the greatest value seen, however many runs there were.
+// A gauge is the greatest value seen, whatever the number of runs.
 uint64_t estimate_at(const MethodProfile& p, SiteId site, double runs) {
   if (auto a = uptier::query(p, SlotKind::kGauge, site)) return estimate_of(a);
   uint64_t sum = estimate_of(uptier::query(p, SlotKind::kCounter, site));

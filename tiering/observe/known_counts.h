@@ -1,4 +1,4 @@
-// known_counts: what was seen of a body's counters, from a profile to the compiler.
+// known_counts: passes the observed values of a body's counters from a profile to the compiler.
 //
 //   Thread: Runtime's state mutex.
 #pragma once
@@ -9,15 +9,15 @@
 
 namespace uptier::tiering {
 
-// Returns what a profile says of the counters that a body asks for, in one of the `runs` (above 0) that
-// it stands for. Pure.
+// Returns the values of the counters that a body asks for, for one of the `runs` (above 0) that the
+// profile stands for. Pure.
 std::vector<jit::KnownCount> counts_in(const MethodProfile& p, const jit::Function& f, double runs);
 
-// Writes into a method's body, as described, what this run has seen its counters come to; where it
-// has observed too little, what they come to in one of the earlier ones.
+// Writes into a method's body, as described, the counts of this run; if the run has observed too
+// little, those of an average earlier run.
 void note_counts(const Method& m, const Estimates& estimates, jit::Function& f);
 
-// Writes numbers that mean nothing, since any are right, and others for another `salt`.
+// Writes arbitrary numbers, since any are correct; they depend on `salt`.
 void note_wild_counts(jit::Function& f, uint64_t salt);
 
 }  // namespace uptier::tiering

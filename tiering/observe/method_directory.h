@@ -1,4 +1,4 @@
-// MethodDirectory: which method a key, an id or a code address stands for.
+// MethodDirectory: finds the method of a key, an id or a code address.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -17,17 +17,18 @@ namespace uptier::tiering {
 
 class MethodDirectory {
  public:
-  // Says how code addresses become methods; before the first snapshot.
+  // Sets the function from code addresses to methods; call it before the first snapshot.
   void set_method_at(MethodAt f) { method_at_ = std::move(f); }
-  // Says which method an id is, or null when no method has it any more; likewise.
+  // Sets the function from ids to methods (null if the method is gone); call it before the first
+  // snapshot.
   void set_method_of(std::function<Method*(MethodId)> f) { method_of_ = std::move(f); }
 
-  // Makes a method one that others may be observed to call.
+  // Adds a method, so that calls of it can be observed.
   void know(Method& m) {
     keys_.add(m, method_of(m.info.key));
     by_key_[m.info.key] = &m;
   }
-  // Makes it unknown, for good.
+  // Removes it for good.
   void forget(const Method& m) {
     auto at = by_key_.find(m.info.key);
     if (at == by_key_.end() || at->second != &m) return;
@@ -42,7 +43,7 @@ class MethodDirectory {
   const MethodAt& method_at() const { return method_at_; }
   // Returns the method of an id, or null.
   Method* method_of(MethodId m) const { return method_of_(m); }
-  // Returns the method that has a key, or null.
+  // Returns the method with a key, or null.
   Method* method_of(const MethodKey& key) const {
     auto at = by_key_.find(key);
     return at == by_key_.end() ? nullptr : at->second;

@@ -7,7 +7,7 @@
 namespace uptier::tiering {
 namespace {
 
-// FNV-1a, from a start of its own, so that no module's hash is taken for it.
+// FNV-1a with a different start value, so that it never equals a module's hash.
 uint64_t key_of_name(std::string_view name) {
   uint64_t h = 0xcbf29ce484222325ull ^ 0x6e616d65ull;
   for (char c : name) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001b3ull;
@@ -21,7 +21,7 @@ MethodKey MethodKeys::make(std::string_view name) {
   return {module, made_[module]++};
 }
 
-// Who adds and removes methods of one name by turns gets the same key each time.
+// A host that alternately adds and removes methods of one name gets the same key each time.
 void MethodKeys::give_back(const MethodKey& key) {
   assert(made_.contains(key.module_key));
   auto at = made_.find(key.module_key);

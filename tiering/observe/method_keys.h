@@ -1,10 +1,11 @@
-// MethodKeys: the keys of methods that have none of their own, and what is lost where two share one.
+// MethodKeys: makes keys for methods without one, and counts methods that share a key.
 //
-// Profiles know a method by its key (MethodInfo::key). Those of one key, name and body are one to them,
-// as instances of a module are. Where name or body differs, what one has counted is taken for the
-// other's or dropped: that is counted here, once for each method that comes to a key which another has.
+// Profiles identify a method by its key (MethodInfo::key). Methods of equal key, name and body are
+// one to them, as instances of a module are. If name or body differ, the counts of one are
+// attributed to the other, or dropped. This is counted here, once for each method that gets a key
+// that another one has.
 //
-//   Thread: the caller holds the state mutex; shared(), any.
+//   Thread: the caller holds the state mutex; shared(): any.
 #pragma once
 
 #include <atomic>
@@ -22,26 +23,26 @@ struct Method;
 
 class MethodKeys {
  public:
-  // Returns a key for a method without one: of its name, and of how many such methods there are of
-  // that name already, so that a later process which adds the same methods gives the same keys.
+  // Returns a key for a method without one: from its name, and from the number of such methods of
+  // that name so far. So a later process that adds the same methods makes the same keys.
   MethodKey make(std::string_view name);
-  // A method with a key that make() has made is in service no more.
+  // A method with a key from make() was removed.
   void give_back(const MethodKey& key);
 
-  // A method has been added; `other` (or null) has the same key.
+  // A method was added; `other` (or null) has the same key.
   void add(Method& m, const Method* other);
-  // The body of a method is known.
+  // The body of a method has become known.
   void learn(Method& m);
-  // Nobody has the key any more.
+  // No method has the key any more.
   void forget(const MethodKey& key) { bodies_.erase(key); }
 
-  // Returns how many methods came to a key that another one with another name or body has.
+  // Returns how many methods got a key that another one with a different name or body has.
   uint64_t shared() const { return shared_.load(std::memory_order_relaxed); }
 
  private:
   void count(Method& m);
 
-  // Of keys that were given more than once: the first body that is known, by its shape.
+  // For keys that were used more than once: the first known body, by its shape.
   std::map<MethodKey, std::optional<uint64_t>> bodies_;
   std::map<uint64_t, uint32_t> made_;  // by module key: the next function index
   std::atomic<uint64_t> shared_{0};

@@ -3,9 +3,9 @@
 //   note + counters -> streams, by the recorders -> events of the trace
 //                      streams -> estimates -> advisor -> policy -> decisions
 //
-// Each part is a class of its own; here is what they share.
+// Each part is a class of its own; the Observer connects them.
 //
-//   Thread: the caller holds the runtime's state mutex, where a part says nothing else.
+//   Thread: the caller holds the runtime's state mutex, unless a part says otherwise.
 #pragma once
 
 #include "tiering/observe/decision_log.h"
@@ -27,7 +27,8 @@ class Observer {
   PolicyOptions policy_;  // before the parts, which read it
 
  public:
-  // All outlive this; `sink` and `hosts_policy` may be null. `live`: the options as they are by now.
+  // All outlive this; `sink` and `hosts_policy` may be null. `live`: the options with later
+  // changes.
   Observer(const Options& options, const Options& live, const sampler::Ladder& ladder,
            TraceSink* sink, Policy* hosts_policy, Events& events, TallyWords& words)
       : policy_(PolicyOptions::from(options)),
@@ -43,7 +44,7 @@ class Observer {
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
 
-  // Decisions go by these from here on.
+  // Decisions use these options from here on.
   void set_policy_options(const PolicyOptions& o) { policy_ = o; }
 
   Tallied tallied;

@@ -11,8 +11,8 @@
 
 namespace uptier::tiering {
 
-// What a sample stands for, of calls; what drift is told by knows one rate, that of the note. Windows
-// of optimized code and those of baseline code divide the thread's calls between them.
+// Returns how many calls a sample stands for; drift detection uses the rate of the note instead.
+// Windows of optimized code and of baseline code divide the thread's calls between them.
 uint64_t OptimizedRecorder::weight_of(Method& m, uint32_t thread, const sampler::Note& note,
                                       uint64_t samples) {
   assert(samples != 0);
@@ -34,12 +34,12 @@ sampler::Window OptimizedRecorder::take(Method& m, uint32_t thread, const sample
   w.samples = note.sampled_calls - std::min(s.sampled_calls, note.sampled_calls);
   if (w.samples == 0) return w;
   s.sampled_calls = note.sampled_calls;
-  // Nobody counts the rounds of plain code: one that was seen stands for itself.
+  // Iterations of plain code are not counted, so one that was sampled stands for itself.
   uint64_t weight = rounds ? 1 : weight_of(m, thread, note, w.samples);
   w.weight = rounds ? 1 : sampler::weight_of({note.rate}, ladder_);
   s.interval = weight;
   if (m.probes->counts_by_calls()) {
-    // Each call is known already, and counted: only what is inlined is news.
+    // Every call is counted already; only inlined bodies add information.
     w.counts = {w.samples};
     return w;
   }

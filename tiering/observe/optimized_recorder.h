@@ -1,5 +1,5 @@
-// OptimizedRecorder: takes what threads have flushed of instrumented copies of optimized code: for each
-// thread a stream beside its other one (kOptimizedStream).
+// OptimizedRecorder: records flushes of instrumented copies of optimized code. Each thread has a
+// second stream for them (kOptimizedStream).
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -19,13 +19,13 @@ namespace uptier::tiering {
 
 class OptimizedRecorder {
  public:
-  // All outlive this. `live`: the options as they are by now.
+  // All outlive this. `live`: the options with later changes.
   OptimizedRecorder(const Options& live, const sampler::Ladder& ladder,
                     const MethodDirectory& directory, TraceEmitter& trace)
       : live_(live), ladder_(ladder), directory_(directory), trace_(trace) {}
 
-  // Stores a snapshot and emits its events. Returns the executions since the one before, as a window.
-  // `rounds`: of a copy whose samples are rounds of a loop.
+  // Stores a snapshot and emits its events. Returns the executions since the previous one, as a
+  // window. `rounds`: the samples are iterations of a loop.
   sampler::Window take(Method& m, uint32_t thread, const sampler::Note& note,
                        std::span<const uint64_t> counts, bool rounds);
 

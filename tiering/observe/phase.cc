@@ -11,7 +11,7 @@ namespace uptier::tiering {
 namespace {
 
 constexpr double kDriftAlpha = sampler::ConvergenceOptions{}.drift_alpha;
-// As many as a first window of convergence.h.
+// The size of a first window in convergence.h.
 constexpr uint64_t kPhaseSamples = 64;
 
 template <typename Count>
@@ -21,7 +21,7 @@ double total_of(const std::vector<Count>& counts) {
   return sum;
 }
 
-// Brings `recent` to the magnitude of `all`, over the blocks that `counted` says.
+// Scales `recent` to the magnitude of `all`, over the blocks in `counted`.
 std::vector<uint64_t> scaled(const std::vector<double>& recent, const std::vector<uint64_t>& all,
                              const std::vector<bool>& counted) {
   assert(recent.size() >= all.size() && counted.size() >= all.size());
@@ -41,8 +41,8 @@ std::vector<uint64_t> scaled(const std::vector<double>& recent, const std::vecto
 
 }  // namespace
 
-// Its windows are gone, so that its samples are single draws is assumed (convergence.h: sum of
-// sqrt(p (1 - p) / (2 pi n)) on average), with three times that for the tail.
+// The windows of a saved profile are gone, so its samples are assumed to be single draws
+// (convergence.h: sum of sqrt(p (1 - p) / (2 pi n)) on average). The tail gets three times that.
 double draw_error(const std::vector<double>& counts, double samples) {
   double all = total_of(counts), sum = 0;
   if (all <= 0 || samples <= 0) return 1;

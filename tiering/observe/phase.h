@@ -1,14 +1,14 @@
 // The counts that code is made from, once a program's behavior has changed.
 //
-//   baseline code drifted   what was counted since, as soon as it is kPhaseSamples samples; until
-//                           then all that was ever seen
-//   optimized code drifted  the windows of its copy since; what the copy does not count (a block
-//                           that was removed) keeps its share of all that was ever seen
+//   baseline code drifted   the counts since, as soon as they have kPhaseSamples samples; until then the
+//                           counts of all time
+//   optimized code drifted  the windows of its copy since; blocks that the copy does not count (because
+//                           they were removed) keep their share in the counts of all time
 //
-// Either way they are scaled to all that was ever seen, so that frequencies of different methods
-// stay comparable. Of what is inlined, and of the method's own indirect calls, the windows say what
-// the next version takes them to do, whatever the inlined method does elsewhere
-// (InlineeSource::find_blocks, find_targets).
+// In both cases they are scaled to the counts of all time, so that frequencies of different methods
+// stay comparable. For inlined bodies, and for the method's own indirect calls, the next version
+// uses the windows, whatever the inlined method does elsewhere (InlineeSource::find_blocks,
+// find_targets).
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -21,22 +21,22 @@
 
 namespace uptier::tiering {
 
-// Returns estimated executions by block site - 1, for the compiler; empty when too little is known.
+// Returns estimated executions by block site - 1, for the compiler; empty if too little is known.
 std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Estimates& estimates);
 
-// Returns how far the shares of a saved profile's counts may lie from what they are a sample of; at most
-// 1, which it is without a sample.
+// Returns the bound on the distance of a saved profile's shares from the shares it is a sample of;
+// at most 1, and 1 without samples.
 double draw_error(const std::vector<double>& counts, double samples);
 
-// Returns how far the shares of these may lie from the truth.
+// Returns the bound on the distance of these blocks' shares from the truth.
 double profile_error(const Method& m, const std::vector<uint64_t>& blocks);
 
-// Baseline code has drifted: what was seen up to here is of another phase.
+// Baseline code has drifted: the counts up to now belong to another phase.
 void begin_phase(Method& m, const Estimates& estimates);
 // Optimized code has drifted: the next version is made from the windows of its copy.
 void begin_copy_phase(Method& m, const Estimates& estimates);
-// The same of the version that frames stay in at the loop of `copy`, whose windows are `o`: what lies
-// outside of the loop keeps what is known of it.
+// The same for the version that frames stay in at the loop of `copy`, whose windows are `o`. Counts
+// outside of the loop stay as they are.
 void begin_loop_phase(Method& m, const Version& copy, CopyWindows& o, const Estimates& estimates);
 
 }  // namespace uptier::tiering

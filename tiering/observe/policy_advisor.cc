@@ -10,7 +10,8 @@
 namespace uptier::tiering {
 namespace {
 
-// A thread that has run so many times what its first flush waits for has samples.
+// A thread that has run this many times the calls or iterations of a first flush should have
+// samples.
 constexpr uint64_t kManyFlushes = 8;
 
 }  // namespace
@@ -26,8 +27,8 @@ PolicyAdvisor::PolicyAdvisor(const Options& options, const Options& live,
       estimates_(estimates),
       decisions_(decisions) {}
 
-// Threads that are gone before their first flush take no samples, however many come: waiting for
-// some does not help.
+// Threads that end before their first flush take no samples, however many threads there are;
+// waiting for samples does not help then.
 bool PolicyAdvisor::never_sampled(const Method& m, const sampler::Note& note) const {
   if (note.kind != sampler::NoteKind::kFlushFinal) return false;
   Totals t = totals(m);
@@ -67,7 +68,7 @@ MethodSnapshot PolicyAdvisor::snapshot(const Method& m, const sampler::Note& not
   s.version_calls = s.calls - std::min(s.calls, o.calls_before);
   s.samples = samples_in(t, m);
   s.iterations = t.iterations;
-  // Estimates stand for all that ran, so nothing is left to scale.
+  // Estimates stand for everything that ran, so nothing is left to scale.
   s.sampled_share = 1;
   for (const auto& [thread, stream] : m.flushed->streams) {
     size_t blocks = std::min(m.shape->block_weights.size(), stream.seen.estimates.size());
@@ -101,15 +102,17 @@ MethodSnapshot PolicyAdvisor::snapshot_of(const Method& m) const {
 Decision PolicyAdvisor::ask_saved(Method& m, const SystemSnapshot& system) {
   sampler::Note none;
   none.loop = UINT32_MAX;
-  none.kind = sampler::NoteKind::kFlushFinal;  // that nothing follows is not worth a record
+  none.kind = sampler::NoteKind::kFlushFinal;  // a decision to do nothing is not worth a record
   MethodSnapshot s = snapshot(m, none);
-  s.tier = Tier::kBaseline;  // where it begins otherwise, whatever interpreter the host has
+  s.tier = Tier::kBaseline;  // the tier where it begins otherwise, even if the host has an
+                             // interpreter
   return answer(m, none, s, system);
 }
 
 Decision PolicyAdvisor::ask(Method& m, const sampler::Note& note, const SystemSnapshot& system) {
   MethodSnapshot s = snapshot(m, note);
-  // A thread that goes flushes what it has: no reason to compile what an interpreter ran once.
+  // A thread that ends flushes all its counts: no reason to compile a method that an interpreter
+  // ran once.
   bool early = note.kind == sampler::NoteKind::kFlushFinal && s.tier == Tier::kHost &&
                s.calls < live_.flush_first && s.iterations < live_.loop_flush_first;
   if (early) return Decision();
@@ -118,7 +121,7 @@ Decision PolicyAdvisor::ask(Method& m, const sampler::Note& note, const SystemSn
   return answer(m, note, s, system, told);
 }
 
-// One call, which runs: what (2) of policy.h is to go by is its time, not what was counted of it.
+// The frame is one call that still runs: rule (2) of policy.h uses its time, not the counts.
 Decision PolicyAdvisor::ask_loop(Method& m, LoopId loop, CopyWindows& windows, double ns,
                                  const SystemSnapshot& system) {
   sampler::Note note;
@@ -142,7 +145,7 @@ Decision PolicyAdvisor::ask_loop(Method& m, LoopId loop, CopyWindows& windows, d
   return answer(m, note, s, system, &windows.told);
 }
 
-// `told`: whether it was said before that nothing follows from what a window says; null for other
+// `told`: whether a window's decision to do nothing has been recorded before; null for other
 // questions.
 Decision PolicyAdvisor::answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
                                const SystemSnapshot& system, bool* told) {
@@ -150,10 +153,10 @@ Decision PolicyAdvisor::answer(Method& m, const sampler::Note& note, const Metho
                                         : follow(*hosts_policy_, s, system, policy_);
   assert(s.sampled_share > 0 && s.sampled_share <= 1);
   m.flushed.own().adaptation.drift = 0;
-  // Threads may come and go for ever: that nothing follows from it is not worth a record.
+  // Threads may come and go for ever: a decision to do nothing at their end is not worth a record.
   bool goes = note.kind == sampler::NoteKind::kFlushFinal;
   if (goes && s.phase_drift == 0 && d.action == Action::kKeep) return d;
-  // Nor is it at every window.
+  // Nor is the same decision at every window.
   bool nothing = d.action == Action::kKeep && s.phase_drift == 0;
   if (told != nullptr && nothing && std::exchange(*told, true)) return d;
   DecisionRecord r;

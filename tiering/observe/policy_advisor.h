@@ -19,20 +19,20 @@ namespace uptier::tiering {
 
 class PolicyAdvisor {
  public:
-  // All outlive this; `hosts_policy` may be null. `live`: the options as they are by now, and `policy`
-  // follows from them.
+  // All outlive this; `hosts_policy` may be null. `live`: the options with later changes; `policy`
+  // is derived from them.
   PolicyAdvisor(const Options& options, const Options& live, const PolicyOptions& policy,
                 Policy* hosts_policy, const Estimates& estimates, DecisionLog& decisions);
 
   // Asks about a method after a note, and logs the answer.
   Decision ask(Method& m, const sampler::Note& note, const SystemSnapshot& system);
-  // Asks about the version that frames stay in at a loop: `windows` are of its copy, and it has run
-  // for `ns`, as far as is known.
+  // Asks about the version that frames stay in at a loop: `windows` belong to its copy, and it has
+  // run for `ns`, as far as is known.
   Decision ask_loop(Method& m, LoopId loop, CopyWindows& windows, double ns,
                     const SystemSnapshot& system);
   // Asks about a method that has not been called yet, but has a saved profile.
   Decision ask_saved(Method& m, const SystemSnapshot& system);
-  // Returns what the policy is asked with at an entry.
+  // Returns the snapshot for a question at an entry.
   MethodSnapshot snapshot_of(const Method& m) const;
 
  private:

@@ -1,4 +1,4 @@
-// select_turns: what was seen of the conditions of selections, from a profile to the compiler.
+// select_turns: passes the observed outcomes of select conditions from a profile to the compiler.
 //
 //   Thread: Runtime's state mutex.
 #pragma once
@@ -9,12 +9,12 @@
 
 namespace uptier::tiering {
 
-// Returns what a profile says of a site of select_probes.h; no executions where it says nothing, or
-// where the site has counted something else. Pure.
+// Returns the data of a profile about a site of select_probes.h; no executions if there is none, or
+// if the site has counted something else. Pure.
 jit::SelectTurns turns_at(const MethodProfile& p, SiteId site);
 
-// Writes into the selections of a method's body, as described, how this run has seen their
-// conditions turn; where it has seen too little, how earlier ones have.
+// Writes into the selects of a method's body, as described, the outcomes of their conditions in
+// this run; if it has observed too little, those of earlier runs.
 void note_turns(const Method& m, const Estimates& estimates, jit::Function& f);
 
 }  // namespace uptier::tiering

@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kFitRounds = 12;
 constexpr double kUnseenWay = 1e-3;  // of the executions of its block
-// Executions that copies must have seen before they are heard, and as how many those count that the
-// code was compiled for.
+// Copies are used once they have seen kLeastSeen executions of a block; the share that the code was
+// compiled with counts like kSeenBefore executions.
 constexpr double kLeastSeen = 16;
 constexpr double kSeenBefore = 32;
 
@@ -25,7 +25,7 @@ uint64_t whole(double n) {
   return n >= 0x1p63 ? uint64_t{1} << 63 : static_cast<uint64_t>(n + 0.5);
 }
 
-// The estimates of a table, and of what it has no room for.
+// The estimates of a table's entries, and of its `other`.
 struct TableSum {
   std::map<TableKey, double> of;
   double other = 0;
@@ -43,8 +43,8 @@ void add(const Table* table, uint64_t other, TableSum& to) {
   for (const auto& [key, entry] : *table) to.of[key] += static_cast<double>(entry.estimate);
 }
 
-// Writes tables that stand for these executions: those of one kind of code, and those of the other.
-// What one of them has not seen is taken for what the other did.
+// Writes tables for the given numbers of executions of two kinds of code. If one kind was not
+// sampled, its executions are assumed to be like those of the other.
 void write(const TableSum& one, double ran_one, const TableSum& two, double ran_two, Table& table,
            uint64_t& other) {
   double sum_one = one.sum(), sum_two = two.sum();
@@ -81,8 +81,8 @@ void fit_edges(std::span<const profile::FlowEdge> graph, std::span<const double>
       edges[e] *= blocks[v - 1] / sums[v];
     }
   };
-  // A way that was never seen may be one that the program takes by now. Where a block has run and
-  // nothing is known of its branch, every way is as likely.
+  // An edge that was never seen may be taken by now, so it gets a small share. If a block has run
+  // and nothing is known about its branch, every edge is equally likely.
   sum(out, from);
   for (size_t e = 0; e < edges.size(); ++e) {
     uint32_t v = graph[e].from;
@@ -120,12 +120,12 @@ profile::Observed Settled::baseline_part(const Method& m, uint64_t calls) const 
 
 namespace {
 
-// What instrumented copies of optimized code have seen of a block.
+// Counts of one block in instrumented copies of optimized code.
 struct Seen {
   double count = 0, estimate = 0;
 };
 
-// Returns nothing for a block that they do not count.
+// Returns nothing for a block that the copies do not count.
 std::optional<Seen> seen_of(const Method& m, const TalliedSum::Place& at) {
   if (!at.path.empty()) {
     auto body = m.flushed->inlined_seen.find(at.path);
@@ -148,8 +148,8 @@ std::optional<Seen> seen_of(const Method& m, const TalliedSum::Place& at) {
 
 }  // namespace
 
-// A share says how often a block ran beside one that was counted when the code was compiled. Copies
-// that ran since know it better, by as much as they have seen.
+// A share is the frequency of a block relative to a counted one, from the time of compilation.
+// Copies that ran since know it better, in proportion to the executions they have seen.
 void Settled::refine(const Method& m, TalliedSum& sum) const {
   for (auto& [path, blocks] : sum.blocks) {
     for (SiteId site = 1; site <= blocks.size(); ++site) {
@@ -196,7 +196,7 @@ Settled::Executions Settled::settle_blocks(const Method& m, const TalliedSum& op
     size_t b = slot.site - 1;
     double in_optimized = b < ran.size() ? ran[b].executions : 0;
     e.baseline[b] = static_cast<double>(base.estimates[slot.word]);
-    // No call of baseline code was sampled: what it did is taken for what optimized code did.
+    // No baseline call was sampled, so baseline code is assumed to behave like optimized code.
     if (!calls_seen && by_calls(i) && optimized.calls > 0) {
       e.baseline[b] = in_optimized / optimized.calls * static_cast<double>(in_baseline);
     }
@@ -209,7 +209,7 @@ Settled::Executions Settled::settle_blocks(const Method& m, const TalliedSum& op
 
 namespace {
 
-// Returns what samples of baseline code say of edges, by edge; in any unit.
+// Returns the edge counts from samples of baseline code, by edge; in any unit.
 std::vector<double> edges_seen(const Method& m) {
   std::vector<double> edges(m.probes->flow_edges().size());
   for (const Slot& slot : m.probes->schema().slots) {
@@ -315,7 +315,7 @@ void Settled::settle_inlined(const Method& m, InlinedBodies& bodies) const {
       }
     }
   }
-  // Only the instrumented copy has inlined it: elsewhere it was called, and is counted there.
+  // Only the instrumented copy has inlined it. In other code it was called, and is counted there.
   std::erase_if(bodies, [&](const auto& item) { return !ran.contains(item.first); });
   std::erase_if(bodies, [](const auto& item) {
     return item.second.blocks.empty() && item.second.sites.empty();

@@ -1,14 +1,15 @@
-// Settled: a method's profile, brought to all that ran, whatever code ran it.
+// Settled: makes a method's profile cover everything that ran, in baseline and optimized code.
 //
-// What baseline code ran is estimated from its samples, raked to the calls that did not run optimized
-// code. What optimized code ran follows from its tallies (tallied.h). Then, in this order:
+// The executions in baseline code are estimated from its samples, scaled to the calls that did not
+// run optimized code. The executions in optimized code are derived from its tallies (tallied.h).
+// Then, in this order:
 //
 //   blocks    the sum of both
-//   edges     fitted to the blocks at both of their ends, from what samples say of branches
-//   targets   of indirect calls: scaled to their blocks, for each kind of code by itself
+//   edges     fitted to the blocks at both of their ends, with the samples of branches
+//   targets   of indirect calls: scaled to their blocks, for each kind of code separately
 //
-// Tables of values stay what samples saw. Law: a profile that is settled is `behind` only if a version
-// without tallies came into service, because there were no words left.
+// Tables of values keep the counts of samples. Law: a settled profile is `behind` only if a version
+// without tallies was installed, because no words were left.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -26,18 +27,18 @@ namespace uptier::tiering {
 
 class Settled {
  public:
-  // All outlive this. `live`: the options as they are by now.
+  // All outlive this. `live`: the options with later changes.
   Settled(const Options& live, const Estimates& estimates, const Tallied& tallied,
           const MethodDirectory& directory)
       : live_(live), estimates_(estimates), tallied_(tallied), directory_(directory) {}
 
-  // Returns the sum over all that ran of a method, but for what ran inlined into others.
+  // Returns the sum over all executions of a method, except those inlined into others.
   MethodProfile profile_of(const Method& m) const;
-  // Brings the bodies that are inlined into a method to all that ran there.
+  // Scales the counts of bodies inlined into a method to all their executions there.
   void settle_inlined(const Method& m, InlinedBodies& bodies) const;
 
  private:
-  // By block site - 1: in baseline code, and in all code.
+  // By block site - 1: executions in baseline code, and in all code.
   struct Executions {
     std::vector<double> baseline, all;
   };
@@ -55,12 +56,12 @@ class Settled {
 
 // Fits the edges of a graph to the executions of its blocks, in place.
 //
-//   edges    by edge: a prior, in any unit; 0 where nothing is known
+//   edges    by edge: a prior, in any unit; 0 if nothing is known
 //   blocks   executions by block site - 1
 //
-// Iterative proportional fitting: the result is the closest to the prior, by relative entropy, of
-// those that have these sums, if any have. O(edges) a round.
-// Source: Deming and Stephan, Annals of Mathematical Statistics 11(4), 1940.
+// Iterative proportional fitting: of the results with these sums, if there are any, it finds the
+// one closest to the prior by relative entropy. O(edges) per round. Source: Deming and Stephan,
+// Annals of Mathematical Statistics 11(4), 1940.
 void fit_edges(std::span<const profile::FlowEdge> graph, std::span<const double> blocks,
                std::vector<double>& edges);
 

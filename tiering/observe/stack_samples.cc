@@ -115,7 +115,8 @@ uint32_t StackSamples::node_of(uint32_t parent, uint32_t named, bool& cut) {
   return node;
 }
 
-// A path whose next node is refused ends there; a tree without a root for it leaves it out.
+// If there is no memory for the next node, the path ends there; if even its root node is missing,
+// the sample is left out of the tree.
 void StackSamples::add_path(double weight) {
   bool cut = false;
   uint32_t at = 0;  // node + 1
@@ -148,16 +149,30 @@ void StackSamples::take(const StackRecord& r, const jit::CodeSpace& space,
   add_path(weight);
 }
 
-// Wilson's interval, of as many samples as the weights are worth (Kish).
 ShareEstimate StackSamples::share_of(const Sum& s) const {
-  if (sampled_ns_ <= 0 || squares_ <= 0) return {};
-  constexpr double kZ = 1.96;
-  double n = sampled_ns_ * sampled_ns_ / squares_;
-  double p = s.ns / sampled_ns_;
-  double scale = 1 + kZ * kZ / n;
-  double middle = (p + kZ * kZ / (2 * n)) / scale;
-  double half = kZ * std::sqrt(p * (1 - p) / n + kZ * kZ / (4 * n * n)) / scale;
-  return {p, std::max(0.0, middle - half), std::min(1.0, middle + half)};
+  return share_of_time(s.ns, sampled_ns_, squares_);
+}
+
+std::vector<PathFrame> StackSamples::path_to(uint32_t node) const {
+  std::vector<PathFrame> path;
+  while (true) {
+    const Named& n = named_[nodes_[node].named];
+    path.push_back({n.place, n.key});
+    if (nodes_[node].parent == node) break;
+    node = nodes_[node].parent;
+  }
+  std::ranges::reverse(path);
+  return path;
+}
+
+TimeProfile StackSamples::profile() const {
+  TimeProfile to;
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    const Sum& own = nodes_[i].own;
+    if (own.samples != 0) to.add(path_to(i), own.samples, static_cast<uint64_t>(own.ns));
+  }
+  to.squares = static_cast<uint64_t>(squares_ / 1e6);  // from ns^2 to us^2
+  return to;
 }
 
 void StackSamples::report(TimeReport& to) const {

@@ -1,11 +1,12 @@
 // StackSamples: the time of methods and of call paths, from the stack samples of all threads.
 //
-// A sample's time goes to the innermost body where the thread was, inlined bodies included, and to the path of
-// calls that led there. What lies in no body goes to a place of its own ("[host]") under the guest frame
-// that called it. So the times of all rows add up to the time of all samples, and so do those of all nodes.
+// A sample's time goes to the innermost body that was running, including inlined bodies, and to the
+// path of calls that led there. Time outside of all bodies goes to a place of its own ("[host]")
+// under the guest frame that called it. So the times of all rows add up to the time of all samples,
+// and so do those of all nodes.
 //
-// A frame is found by its address, so each record is taken before the code that it names is freed; the serial
-// number that comes with the address tells whether that was kept.
+// A frame is found by its address, so each record is read before the code it names is freed. The
+// serial number in the frame detects a violation of that.
 //
 //   Thread: the caller holds the state mutex.
 #pragma once
@@ -22,25 +23,28 @@
 #include "jit/code/stubs.h"
 #include "sampler/stack_record.h"
 #include "tiering/model/method_table.h"
+#include "uptier/profile_time.h"
 #include "uptier/stack_time.h"
 
 namespace uptier::tiering {
 
 class StackSamples {
  public:
-  // Call paths that are kept; what comes after them counts where its path leaves the tree.
+  // The number of call paths that are kept; later samples count where their path leaves the tree.
   static constexpr size_t kMostNodes = 1u << 16;
 
   explicit StackSamples(const MethodTable& methods) : methods_(methods) {}
 
   void take(const sampler::StackRecord& r, const jit::CodeSpace& space,
             const jit::StubTable& stubs);
-  // Adds what was seen.
+  // Adds the results to a report.
   void report(TimeReport& to) const;
+  // Returns the call paths and the sums of all samples.
+  TimeProfile profile() const;
   bool empty() const { return samples_ == 0; }
 
  private:
-  // Samples and time; and the squares of times, for how many samples they are worth.
+  // Samples and time; the squares of times give the number of samples that they are worth.
   struct Sum {
     uint64_t samples = 0;
     double ns = 0;
@@ -51,14 +55,14 @@ class StackSamples {
       squares += weight * weight;
     }
   };
-  // What time is spent in: a method by the number of its place in named_, or another place.
+  // A place where time is spent: a method, or another place. Numbered by its position in named_.
   struct Named {
     TimePlace place;
     MethodId method;
     MethodKey key;
     std::string name;
   };
-  // The code that a frame lies in.
+  // The kind of code of a frame.
   struct CodeKind {
     Tier tier = Tier::kHost;
     Copy copy = Copy::kPlain;
@@ -70,7 +74,7 @@ class StackSamples {
     Sum own;
   };
   using RowKey = std::tuple<uint32_t, Tier, Copy, bool, bool>;  // named, kind, inlined
-  // A frame of the guest's, inlined ones apart.
+  // A guest frame; inlined ones are separate.
   struct Frame {
     uint32_t named;
     CodeKind kind;
@@ -87,18 +91,19 @@ class StackSamples {
   void add_place(const sampler::StackRecord& r);
   uint32_t node_of(uint32_t parent, uint32_t named, bool& cut);
   void add_path(double weight);
+  std::vector<PathFrame> path_to(uint32_t node) const;
   ShareEstimate share_of(const Sum& s) const;
 
   const MethodTable& methods_;
   std::vector<Named> named_;
   std::unordered_map<uint32_t, uint32_t> by_method_;  // MethodId::number()
-  uint32_t places_[5] = {};                           // in named_ + 1; 0: not yet
+  uint32_t places_[5] = {};                           // position in named_ + 1; 0: not there yet
   std::unordered_map<uint64_t, CodeKind> kinds_;      // by serial number
   std::map<RowKey, Sum> rows_;
   std::vector<Node> nodes_;
-  std::unordered_map<uint64_t, uint32_t> children_;  // parent + 1 and named
+  std::unordered_map<uint64_t, uint32_t> children_;  // by parent + 1 and named
   Sum gaps_[sampler::kSampleGaps];
-  std::vector<Frame> frames_;  // of the record that is taken, innermost first
+  std::vector<Frame> frames_;  // of the record being taken, innermost first
   uint64_t samples_ = 0;
   double sampled_ns_ = 0;
   double squares_ = 0;

@@ -45,7 +45,7 @@ void add_executions(Stream& to, const Stream& from) {
   }
 }
 
-// Returns what a stream has seen as a profile that can be merged.
+// Returns the data of a stream as a profile that can be merged.
 Profile profile_of_seen(const Method& m, profile::Observed seen) {
   MethodProfile p;
   p.key = m.info.key;
@@ -62,8 +62,8 @@ Profile profile_of_seen(const Method& m, profile::Observed seen) {
 
 }  // namespace
 
-// How many executions one that was counted in the window of a note stands for; ends the window of
-// the stream's coverage.
+// Returns how many executions each execution counted in the window of a note stands for, and ends
+// that window in the stream's coverage.
 uint64_t StreamRecorder::weight_of(const Method& m, const sampler::Note& note, const Totals& t,
                                    Stream& counted) const {
   uint64_t samples = t.sampled_calls + t.bursts;
@@ -88,29 +88,29 @@ void StreamRecorder::take_trap(Method& m, uint32_t thread, SiteId block, uint64_
 
 sampler::Verdict StreamRecorder::take(Method& m, uint32_t thread, const sampler::Note& note,
                                       std::span<const uint64_t> counts) {
-  assert(thread != 0 && thread < kEndedStream);  // 0: of all threads; and of those that have gone
+  assert(thread != 0 && thread < kEndedStream);  // 0: all threads; kEndedStream: ended ones
   Stream& s = m.flushed.own().streams[thread];
   uint64_t others = 0;
   if (options_.gap == GapMode::kExact) {
-    // One countdown for all threads: what the others are not known to have called is this one's.
+    // One countdown for all threads: calls not known to be from other threads are this thread's.
     for (const auto& [t, other] : m.flushed->streams) others += t == thread ? 0 : other.calls;
   }
-  // Notes of two threads may arrive in another order than they were taken.
+  // Notes of two threads may arrive in a different order than they were taken.
   s.calls = std::max(s.calls, note.calls > others ? note.calls - others : 0);
-  // At the call that brings a flush its own counts are still to come.
+  // The counts of the call that causes a flush are still to come.
   uint64_t to_come = note.calls - std::min(note.calls, note.sampled_calls);
   bool every_call = to_come == 0 || (options_.interval == 1 && to_come == 1);
   uint64_t sampled = every_call ? s.calls - std::min(s.calls, to_come) : note.sampled_calls;
   s.sampled_calls = std::max(s.sampled_calls, sampled);
   s.iterations = std::max(s.iterations, note.iterations);
-  // A change of rate may take a burst back; what was published stays.
+  // A change of rate may take a burst back; published counts stay.
   s.bursts = std::max(s.bursts, note.bursts);
 
   bool all = m.probes->shared();
   Stream& counted = all ? m.flushed.own().streams[0] : s;
   Totals t = totals(m);
   if (!all) t = {s.calls, s.sampled_calls, s.iterations, s.bursts};
-  // What counts by being called is known of every call.
+  // A method that is counted by its calls has data on every call.
   if (m.probes->counts_by_calls()) t.sampled_calls = t.calls;
   uint64_t samples = t.sampled_calls + t.bursts;
   uint64_t before = counted.coverage.samples;
@@ -138,7 +138,7 @@ sampler::Verdict StreamRecorder::take(Method& m, uint32_t thread, const sampler:
   return verdict;
 }
 
-// Brings what was seen up to date with the words.
+// Updates `seen` from the words.
 sampler::Verdict StreamRecorder::end_window(Method& m, uint32_t stream, uint64_t entries,
                                             uint64_t new_samples, uint64_t weight,
                                             uint64_t nominal) {
@@ -155,12 +155,12 @@ sampler::Verdict StreamRecorder::end_window(Method& m, uint32_t stream, uint64_t
   w.counts.resize(blocks);
   for (size_t i = 0; i < blocks; ++i) {
     uint64_t before = counted.seen.counts.empty() ? 0 : counted.seen.counts[i];
-    assert(now.counts[i] >= before);  // what was published once stays
+    assert(now.counts[i] >= before);  // published counts never decrease
     w.counts[i] = now.counts[i] - before;
   }
   w.samples = new_samples;
-  // How far two windows may lie apart is known for samples of one weight: what a pause has added to
-  // a window's does not count there, nor a nominal gap that was wider than the window itself.
+  // The expected distance of two windows is known for samples of equal weight. So weight added by a
+  // pause does not count here, nor a nominal gap that was wider than the window itself.
   w.weight = static_cast<uint32_t>(std::clamp<uint64_t>(nominal, 1, std::max<uint64_t>(weight, 1)));
   profile::advance(counted.seen, set.schema(), std::move(now), weight);
   if (!options_.adaptive || w.samples == 0) return sampler::Verdict::kMore;
@@ -169,10 +169,11 @@ sampler::Verdict StreamRecorder::end_window(Method& m, uint32_t stream, uint64_t
   return c.add(w);
 }
 
-// ---- Threads that have gone -----------------------------------------------------------------------
+// ---- Threads that have ended
+// ----------------------------------------------------------------------
 
-// Where memory is refused the stream stays as it is, one of its own: whatever can be refused comes
-// before the first change of the sum.
+// If memory runs out, the stream stays separate: everything that may fail comes before the first
+// change of the sum.
 void StreamRecorder::end_one(Method& m, uint32_t thread) {
   Flushed* flushed = m.flushed.made();
   if (flushed == nullptr) return;

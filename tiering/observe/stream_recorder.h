@@ -1,17 +1,17 @@
-// StreamRecorder: takes what threads have flushed of baseline code.
+// StreamRecorder: records the flushes of baseline code.
 //
 //   note + counters -> stream of (method, thread) -> window -> convergence
 //
 // Counters are cumulative, so a stream keeps the last snapshot and nothing is ever added twice.
 //
-// Streams of threads that have gone become one, so that what a runtime keeps of a method does not grow
-// with every thread that ever ran it:
+// The streams of ended threads are merged into one, so that a runtime's data about a method does
+// not grow with every thread that ever ran it:
 //
-//   stream of a thread --its estimates raked to all that it ran--> kEndedStream
+//   stream of a thread --its estimates scaled to everything it ran--> kEndedStream
 //
-// The calls of threads that had no sample stay known (Stream::sampled), and are brought into the
-// estimates with the streams that are left. kEndedStream holds sums only: no words and no window belong
-// to it. In a trace each thread's stream stays one of its own, which its final flush has ended.
+// Calls of threads without samples stay known (Stream::sampled); they are added to the estimates
+// with the remaining streams. kEndedStream has sums only: no words and no window. In a trace each
+// thread's stream stays separate; its final flush has ended it.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -34,7 +34,7 @@ namespace uptier::tiering {
 
 class StreamRecorder {
  public:
-  // All outlive this. `live`: the options as they are by now, and `policy` follows from them.
+  // All outlive this. `live`: the options with later changes; `policy` is derived from them.
   StreamRecorder(const Options& options, const Options& live, const PolicyOptions& policy,
                  const sampler::Ladder& ladder, const MethodDirectory& directory,
                  const Estimates& estimates, TraceEmitter& trace, Events& events)
@@ -47,21 +47,21 @@ class StreamRecorder {
         trace_(trace),
         events_(events) {}
 
-  // Stores a snapshot and emits its events. Returns what the window that it ends says of the method.
+  // Stores a snapshot and emits its events. Returns the verdict about the window that it ends.
   sampler::Verdict take(Method& m, uint32_t thread, const sampler::Note& note,
                         std::span<const uint64_t> counts);
   // Counts frames of a thread that a trap unwound.
   void take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames);
-  // Takes the streams of a thread, which has flushed and will not again, into that of all that have
-  // gone.
+  // Merges the streams of a thread, which has made its last flush, into the stream of ended
+  // threads.
   void end(Method& m, uint32_t thread);
 
-  // Returns whether a note brings counts of its thread.
+  // Says whether a note has counts of its thread.
   static bool is_flush(sampler::NoteKind k) noexcept;
 
  private:
-  // Returns how many executions one that was counted in the window of a note stands for; ends the
-  // window of the stream's coverage.
+  // Returns how many executions each execution counted in the window of a note stands for, and ends
+  // that window in the stream's coverage.
   uint64_t weight_of(const Method& m, const sampler::Note& note, const Totals& t,
                      Stream& counted) const;
   sampler::Verdict end_window(Method& m, uint32_t stream, uint64_t entries, uint64_t new_samples,

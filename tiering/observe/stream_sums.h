@@ -31,23 +31,24 @@ inline Totals totals(const Method& m) {
   return t;
 }
 
-// A body of one block has no copy that samples could run: each of its calls tells all there is.
+// A body of one block has no copy that samples could run: every call counts as a sample.
 inline uint64_t samples_in(const Totals& t, const Method& m) {
   return (m.probes->counts_by_calls() ? t.calls : t.sampled_calls) + t.bursts;
 }
 
-// Returns whether estimates are brought to the opportunities that there were. At a fixed interval as well:
-// until there is a copy to run, samples that are due are skipped, and estimates would be short of
-// them. At interval 1 counts are exact as they are.
+// Says whether estimates are scaled to all opportunities. Also with a fixed interval: until there
+// is a copy to run, due samples are skipped, and the estimates would lack them. At interval 1,
+// counts are exact as they are.
 inline bool is_brought_to_all(const Options& o) { return o.adaptive || o.interval > 1; }
 
-// With windows of optimized code beside them, those of a stream do not stand for all calls.
+// If the method has windows of optimized code too, those of baseline code do not stand for all
+// calls.
 inline bool has_optimized_stream(const Method& m) {
   return !m.flushed->streams.empty() &&
          (m.flushed->streams.rbegin()->first & kOptimizedStream) != 0;
 }
 
-// Returns whether the samples of a method's streams stand for the opportunities that there were.
+// Says whether the samples of a method's streams stand for all opportunities.
 inline bool stand_for_all(const Method& m, const Options& o) {
   return is_brought_to_all(o) && !m.probes->counts_by_calls() && !has_optimized_stream(m);
 }

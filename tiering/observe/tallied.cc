@@ -10,8 +10,8 @@
 namespace uptier::tiering {
 namespace {
 
-// Calls of a method so far, by all threads. What a thread is about to change while this reads is off by
-// a few calls at most.
+// Returns the calls of a method so far, by all threads. If a thread changes its counts meanwhile,
+// the result may be off by a few calls.
 uint64_t calls_now(const Method& m, const Threads& threads) {
   uint64_t calls = m.flushed->adaptation.gone.calls;
   for (const auto& t : threads) {
@@ -103,7 +103,7 @@ void Tallied::keep(Method* m, Version& v) {
 void Tallied::keep_counts(Method& m, const Version& v) {
   assert(v.freed);
   Optimizing& o = m.optimizing.own();
-  TalliedSum sum = o.tallied;  // a copy: where memory is refused, nothing is counted twice
+  TalliedSum sum = o.tallied;  // a copy: if memory runs out, nothing may be counted twice
   add(m, v, sum);
   auto general = std::ranges::find(m.versions, v.general, &std::unique_ptr<Version>::get);
   bool shares = v.general != nullptr && general != m.versions.end() && !(*general)->freed;

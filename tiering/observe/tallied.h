@@ -1,13 +1,13 @@
-// Tallied: what optimized code has counted of a method, in all its versions.
+// Tallied: the counts that optimized code has made of a method, in all its versions.
 //
 //   words of a version -> count -> shares -> executions of blocks, its own and those of inlined bodies
 //
-// Entries of a version that calls reach are counted by the method's stub: they are the calls from when
-// it came into service until it left. A version for some values of the parameters counts its own, and
-// the one that takes the other calls has the rest.
+// Entries of a version that calls reach are counted by the method's stub: they are the calls while
+// it was in service. A version for values of the parameters counts its own calls; the version for
+// the other calls has the rest.
 //
-// What a version has counted is read from its words while it has code, and kept with the method when
-// the code is freed.
+// The counts of a version are read from its words while it has code, and are stored with the method
+// when the code is freed.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -23,13 +23,13 @@ class Tallied {
  public:
   explicit Tallied(TallyWords& words) : words_(words) {}
 
-  // Returns the sum of all versions that a method has and had.
+  // Returns the sum over all current and earlier versions of a method.
   TalliedSum sum_of(const Method& m) const;
-  // Notes how many calls there were so far when calls of a method may go elsewhere from now on. Where
-  // memory for that is refused, the next time counts for both.
+  // Records the number of calls so far, when calls of a method may go elsewhere from now on. If
+  // there is no memory for that, the next record covers both periods.
   void follow_calls(Method& m) noexcept;
-  // The code of a version was freed: keeps what it has counted with its method, and gives its words
-  // back. `m` is null if the method is gone.
+  // The code of a version was freed: stores its counts with its method, and gives its words back.
+  // `m` is null if the method is gone.
   void keep(Method* m, Version& v);
 
   TallyWords& words() const { return words_; }

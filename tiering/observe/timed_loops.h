@@ -1,4 +1,4 @@
-// The loops of a method as a report knows them: how they nest, and where they come from.
+// The loops of a method for reports: their nesting, and their locations.
 #pragma once
 
 #include <vector>
@@ -9,12 +9,12 @@
 
 namespace uptier::tiering {
 
-// Returns the loops that a plan times, by rising id, the function's body last. `f` is as it was
-// built; O(1) when the plan times none.
+// Returns the loops that a plan times, in ascending order of id, the function's body last. `f` is
+// as it was built; O(1) if the plan times none.
 std::vector<TimedLoop> timed_loops(const jit::Function& f, const jit::ProbePlan& plan);
 
-// Settles the cycles in a profile of a method (profile/data/loop_nest.h), so that what leaves the process
-// says what Runtime::loops() does. `off`: by how many cycles one execution may be off.
+// Settles the cycles in a profile of a method (profile/data/loop_nest.h), so that the saved profile
+// agrees with Runtime::loops(). `off`: the error of one execution, in cycles.
 void settle_loops(const Method& m, double off, MethodProfile& p);
 
 }  // namespace uptier::tiering

@@ -18,8 +18,8 @@ namespace {
 
 constexpr const char* kGapNames[] = {"random", "fixed", "prime", "exact"};
 
-// Ids and handles are numbers of the trace: a method's handle is its ordinal, which no other method
-// gets, and the id of what a thread saw of it carries both.
+// Ids and handles are numbers of the trace. A method's handle is its ordinal, which is never
+// reused; the id of one thread's data about the method has both numbers.
 uint64_t handle_of(const Method& m) { return m.ordinal; }
 uint64_t stream_id(const Method& m, uint32_t thread) { return handle_of(m) << 32 | thread; }
 

@@ -1,8 +1,8 @@
 // TraceEmitter: writes the observed counts to the trace.
 //
-// Law: methods and streams are described before anything names them.
+// Law: methods and streams are described before other events refer to them.
 //
-//   Thread: the caller holds the runtime's state mutex; so calls to the sink never overlap.
+//   Thread: the caller holds the runtime's state mutex, so calls to the sink never overlap.
 #pragma once
 
 #include <cstdint>
@@ -16,32 +16,32 @@
 
 namespace uptier::tiering {
 
-// Returns why a note that flushes was taken.
+// Returns the reason of a flush note.
 FlushReason reason_of(sampler::NoteKind k);
 
 class TraceEmitter {
  public:
-  // All outlive this; `sink` may be null. `live`: the options as they are by now.
+  // All outlive this; `sink` may be null. `live`: the options with later changes.
   TraceEmitter(const Options& options, const Options& live, const MethodDirectory& directory,
                const Estimates& estimates, TraceSink* sink)
       : options_(options), live_(live), directory_(directory), estimates_(estimates), sink_(sink) {}
 
-  // Returns whether there is a trace.
+  // Says whether there is a trace.
   bool on() const { return sink_ != nullptr; }
-  // Begins the trace; before the first event.
+  // Begins the trace; call it before the first event.
   void begin();
-  // Ends it.
+  // Ends the trace.
   void finish() noexcept;
-  // Counts an event for which memory was refused.
+  // Counts an event that was lost for lack of memory.
   void note_lost_event() noexcept { ++events_lost_; }
-  // Returns whether the sink took the event, or there is none.
+  // Returns whether the sink took the event, or there is no sink.
   bool emit(const TraceEvent& e);
-  // Returns the handle of a method, which the trace has been told of from then on.
+  // Returns the handle of a method; describes the method in the trace if necessary.
   uint64_t announce(Method& m);
-  // Tells what a thread has flushed of a method: `weight` executions stand behind each one that it
-  // counted since the last time.
+  // Writes a thread's flush of a method: each execution that it counted since the last flush stands
+  // for `weight` executions.
   void flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight);
-  // Writes when a method was called first: its position among the first calls of all methods.
+  // Writes the position of a method's first call among the first calls of all methods.
   void tell_first_call(Method& m, uint64_t position) {
     emit(FirstCallEvent{announce(m), position});
   }

@@ -18,7 +18,7 @@ uint32_t pages_for(uint64_t lines) {
   return static_cast<uint32_t>((lines + kLinesInPage - 1) / kLinesInPage);
 }
 
-// Calls `visit` with each page of a body's parts and how many of its lines lie there.
+// Calls `visit` with each page that a body lies in, and the number of the body's lines in it.
 template <typename Visit>
 void each_page(const PlacedBody& b, Visit visit) {
   for (auto [line, lines] : {std::pair{b.hot_line, b.hot_lines}, {b.cold_line, b.cold_lines}}) {
@@ -30,7 +30,7 @@ void each_page(const PlacedBody& b, Visit visit) {
   }
 }
 
-// How full the pages are that a body lies in: the mean, by its lines.
+// Returns how full the body's pages are: the mean over its lines.
 double fill_of(const RelaySnapshot& s, const PlacedBody& b) {
   double sum = 0, lines = 0;
   each_page(b, [&](uint32_t page, uint32_t n) {
@@ -41,7 +41,7 @@ double fill_of(const RelaySnapshot& s, const PlacedBody& b) {
   return lines == 0 ? 1 : sum / lines;
 }
 
-// Bodies of pages that are not full, those of the emptiest first.
+// Returns the bodies in pages that are not full, those in the emptiest pages first.
 Numbers in_sparse_pages(const RelaySnapshot& s) {
   std::vector<std::pair<double, uint32_t>> found;
   for (uint32_t n = 0; n < s.bodies.size(); ++n) {
@@ -54,7 +54,7 @@ Numbers in_sparse_pages(const RelaySnapshot& s) {
   return bodies;
 }
 
-// Keeps the first that fit.
+// Keeps the first bodies that fit the limit.
 void cut(const RelaySnapshot& s, Numbers& bodies) {
   uint64_t left = s.most_bytes / kBytesInLine;
   size_t kept = 0;
@@ -67,7 +67,7 @@ void cut(const RelaySnapshot& s, Numbers& bodies) {
   bodies.resize(kept);
 }
 
-// Fills in what the moves of a plan would change.
+// Computes the effect of a plan's moves.
 void foresee(const RelaySnapshot& s, RelayPlan& p) {
   std::vector<int64_t> used(s.lines_used.begin(), s.lines_used.end());
   auto in_use = [&] { return static_cast<uint32_t>(used.size() - std::ranges::count(used, 0)); };
@@ -75,7 +75,7 @@ void foresee(const RelaySnapshot& s, RelayPlan& p) {
   for (uint32_t n : p.order) {
     p.hot_lines += s.bodies[n].hot_lines;
     p.cold_lines += s.bodies[n].cold_lines;
-    // A body that was found early may have been freed since: its lines are not among the used ones.
+    // A body found earlier may have been freed since; its lines are no longer among the used ones.
     each_page(s.bodies[n], [&](uint32_t page, uint32_t lines) {
       used[page] = std::max<int64_t>(0, used[page] - lines);
     });

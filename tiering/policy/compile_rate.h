@@ -1,18 +1,18 @@
-// CompileRate: what the optimizing compiler costs, as measured here.
+// CompileRate: the measured cost of the optimizing compiler.
 //
 //   rate += w * (ns / compiled - rate),      w = compiled / (compiled + kMemory)
 //   used += v * (inlined / room - used),     v = room / (room + kMemory)
 //
-// exponentially weighted means over the last kMemory instructions or so. `compiled` are the IR
-// instructions of the method and of the bodies that were inlined, `room` those that could have been
-// (jit::inlining_room), ns the processor time of all that the compilation took. What a method of n
-// instructions will cost is
+// These are exponentially weighted means over the last kMemory instructions or so. `compiled` is
+// the number of IR instructions of the method and of its inlined bodies, `room` the number that
+// could have been inlined (jit::inlining_room), and ns the processor time of the whole compilation.
+// A method of n instructions is predicted to cost
 //
 //   rate * (n + used * room(n))
 //
-// so many small methods that are mostly what is inlined into them say little of a large one. The
-// rate begins at what a body of our own took at the start (tiering/compile/machine_rates.cc), or else at
-// what is assumed, and `used` at nothing.
+// so many small methods that consist mostly of inlined bodies tell little about a large one. The
+// rate starts with the time of our own test body at the start (tiering/compile/machine_rates.cc),
+// or else with an assumption; `used` starts at 0.
 //
 //   Thread: the caller's lock.
 #pragma once
@@ -44,14 +44,14 @@ class CompileRate {
     ++compilations_;
   }
 
-  // Begins at what was measured before there was anything to compile. Too late, it changes nothing.
+  // Sets the rate measured before the first compilation; after that, it does nothing.
   void begin(double ns) {
     if (measure_ && compilations_ == 0 && ns > 0) ns_ = ns;
   }
 
-  // Returns ns an instruction that is compiled.
+  // Returns ns per compiled instruction.
   double ns() const { return ns_; }
-  // Returns ns an instruction of a method of so many, with what will be inlined into it.
+  // Returns ns per instruction of a method of this size, including the predicted inlining.
   double ns_of(uint64_t instructions) const {
     auto size = static_cast<double>(std::max<uint64_t>(instructions, 1));
     return ns_ * (1 + used_ * static_cast<double>(jit::inlining_room(instructions)) / size);

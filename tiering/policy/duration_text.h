@@ -1,4 +1,4 @@
-// duration_text: how long something takes, for reasons of decisions.
+// duration_text: durations as text, for the reasons of decisions.
 #pragma once
 
 #include <cassert>

@@ -13,7 +13,7 @@ double estimated_work(const MethodSnapshot& m) {
   double instructions = m.instructions;
   double unsampled = static_cast<double>(m.calls) * instructions +
                      static_cast<double>(m.iterations) * instructions / (1.0 + m.loops);
-  // Without samples a call is taken to run every instruction once.
+  // Without samples, a call is assumed to run every instruction once.
   if (m.samples == 0) return unsampled;
   assert(m.sampled_share > 0);
   return static_cast<double>(m.sampled_work) / m.sampled_share;
@@ -28,12 +28,12 @@ std::string text(const char* format, Args... args) {
 
 Decision keep(std::string reason) { return {Action::kKeep, LoopId::none(), 0, std::move(reason)}; }
 
-// Times as many calls, before optimized code is tried again that was slower than baseline code.
+// Optimized code that was slower is tried again after this many times as many calls.
 constexpr uint64_t kSlowerBackOff = 16;
 
 constexpr const char* kOnItsWay = "a baseline version is on its way";
 
-// What rules any new version out, or null.
+// Returns the reason against any new version, or null.
 const char* any_obstacle(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o) {
   if (o.mode == PolicyMode::kNever) return "policy never";
   if (m.excluded) return "outside of opt_range";
@@ -43,7 +43,7 @@ const char* any_obstacle(const MethodSnapshot& m, const SystemSnapshot& s, const
   return nullptr;
 }
 
-// What rules out a version for the entry, or for the loop; null when nothing does.
+// Return the reason against a version for the entry, or for the loop; null if there is none.
 const char* entry_obstacle(const MethodSnapshot& m, const PolicyOptions& o) {
   if (m.tier == Tier::kOptimized && m.drift < o.epsilon) return "already optimized";
   if (m.optimized_requested) return "an optimized version is on its way";
@@ -58,7 +58,7 @@ const char* loop_obstacle(const MethodSnapshot& m) {
   return nullptr;
 }
 
-// Host code cannot be costed: it goes at the first flush, a loop's or a call's.
+// Host code has no cost estimate: it is compiled at its first flush, by loop or by call.
 Decision decide_host(const MethodSnapshot& m, const PolicyOptions& o) {
   if (m.at_loop.valid()) {
     if (const char* why = loop_obstacle(m)) return keep(why);
@@ -102,7 +102,7 @@ ExitDecision decide_exit(const ExitSnapshot& e, const PolicyOptions& o) {
 
 namespace {
 
-// A method in optimized code whose profile is not what it was; see (2).
+// Decides about a method in optimized code whose profile has changed; see (2).
 Decision decide_drift(const MethodSnapshot& m, double past, double cost, const PolicyOptions& o) {
   assert(m.tier == Tier::kOptimized && m.drift >= 0 && cost >= 0);
   uint64_t limit = drift_limit(m, o);
@@ -209,7 +209,7 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
   double threshold = gain_share > 0 ? cost / gain_share : 1e300;
   bool always = o.mode == PolicyMode::kAlways;
 
-  // In a loop: is one call worth a compilation by itself?
+  // In a loop: is the current call alone worth a compilation?
   double per_call = executed * o.baseline_ns / static_cast<double>(std::max<uint64_t>(m.calls, 1));
   bool in_loop = m.at_loop.valid();
   bool osr = in_loop && (always || per_call > threshold);

@@ -25,11 +25,11 @@ RankSum rank_sum(std::span<const uint64_t> a, std::span<const uint64_t> b) {
   for (uint64_t v : a) all.push_back({v, true});
   for (uint64_t v : b) all.push_back({v, false});
   std::sort(all.begin(), all.end());
-  double ranks = 0, ties = 0;  // of a; sum of t^3 - t
+  double ranks = 0, ties = 0;  // sum of the ranks of a; sum of t^3 - t
   for (size_t i = 0; i < all.size();) {
     size_t end = i;
     while (end < all.size() && all[end].first == all[i].first) ++end;
-    // Ranks i + 1 .. end, shared.
+    // Ties share the mean of ranks i + 1 .. end.
     double rank = static_cast<double>(i + 1 + end) / 2;
     auto size = static_cast<double>(end - i);
     assert(end > i);
@@ -41,7 +41,7 @@ RankSum rank_sum(std::span<const uint64_t> a, std::span<const uint64_t> b) {
   assert(ranks <= n * (n + 1) / 2);
   double u = ranks - na * (na + 1) / 2;
   double variance = na * nb / 12 * (n + 1 - (n > 1 ? ties / (n * (n - 1)) : 0));
-  assert(u >= 0 && u <= na * nb);  // pairs
+  assert(u >= 0 && u <= na * nb);  // number of pairs
   r.z = variance > 0 ? (u - na * nb / 2) / std::sqrt(variance) : 0;
   return r;
 }

@@ -8,7 +8,7 @@
 namespace uptier::tiering {
 namespace {
 
-// One list of the fields for writing and reading: f(name, field).
+// The one list of fields, for writing and reading: f(name, field).
 template <typename M, typename S, typename F>
 void each_field(M& m, S& s, F f) {
   f("tier", m.tier);
@@ -143,10 +143,10 @@ bool read_value(std::string_view text, uint32_t& out) { return parse(text, out);
 bool read_value(std::string_view text, int64_t& out) { return parse(text, out); }
 bool read_value(std::string_view text, uint64_t& out) { return parse(text, out); }
 
-// Returns whether logs from before there was a field are read without it.
+// Says whether a field may be missing, because older logs do not have it.
 bool came_later(std::string_view name) { return name == "phase_drift" || name == "phase_drifts"; }
 
-// Sets the field that is called `name`; to be asked of each.
+// Called for each field; sets the one called `name`.
 struct Setter {
   std::string_view name, value;
   bool known = false, good = false;
@@ -279,8 +279,8 @@ std::string logged_action(const Decision& d) {
 
 namespace {
 
-// `decide` is one of those that look at one snapshot. Where the record says before its reason which
-// exit or guard it was, that stays.
+// `decide` is a decision function of one snapshot. If the recorded reason begins with the exit or
+// guard, that prefix is kept.
 template <typename Snapshot, typename Decide>
 Result<DecisionRecord> decide_again(const DecisionRecord& r, Decide decide) {
   Snapshot snapshot;

@@ -1,5 +1,4 @@
-// Replay: what a log says of a decision and of what it was made from, for replay() of
-// uptier/policy.h.
+// Replay: the text form of a decision and its inputs in the log, for replay() of uptier/policy.h.
 //
 //   Pure, any thread.
 #pragma once
@@ -21,8 +20,8 @@ std::string inputs_text(const ValueSnapshot& v);
 std::string inputs_text(const GuardSnapshot& g);
 std::string inputs_text(const SiteSnapshot& s);
 
-// Reads them. Errors: kInvalidInput, with the name of the field that is unknown, missing, given
-// twice or no number.
+// Reads the inputs. Errors: kInvalidInput, with the name of a field that is unknown, missing, given
+// twice or not a number.
 Status read_inputs(std::string_view text, MethodSnapshot& m, SystemSnapshot& s);
 Status read_inputs(std::string_view text, ExitSnapshot& e);
 Status read_inputs(std::string_view text, TrialSnapshot& t);
@@ -30,11 +29,11 @@ Status read_inputs(std::string_view text, ValueSnapshot& v);
 Status read_inputs(std::string_view text, GuardSnapshot& g);
 Status read_inputs(std::string_view text, SiteSnapshot& s);
 
-// Returns what a policy of the host's answers, made an answer that can be followed.
+// Asks a policy of the host, and corrects an answer that cannot be followed.
 Decision follow(Policy& policy, const MethodSnapshot& m, const SystemSnapshot& s,
                 const PolicyOptions& o);
 
-// What the log says of a decision.
+// Returns the action of a decision as the log shows it.
 std::string logged_action(const Decision& d);
 
 }  // namespace uptier::tiering

@@ -1,10 +1,10 @@
-// SpeedupRate: how many times as fast as baseline code optimized code is, as measured here.
+// SpeedupRate: the measured speedup of optimized code over baseline code.
 //
 //   log(rate) += (log(ratio) - log(rate)) / (kPrior + trials, at most kMemory)
 //
-// a mean of the ratios that trials found (trial.h), which begins at what is assumed, as if that had
-// been found kPrior times. A ratio below 1 counts: what does not get faster is part of what is to
-// be expected.
+// This is a mean of the ratios found in trials (trial.h). It starts with an assumption, which
+// counts like kPrior trials. Ratios below 1 count, too: methods that do not get faster are part of
+// the expectation.
 //
 //   Thread: the caller's lock.
 #pragma once
@@ -19,7 +19,7 @@ class SpeedupRate {
  public:
   static constexpr uint32_t kPrior = 4;
   static constexpr uint32_t kMemory = 64;
-  // Trials of first versions, a runtime: then enough is known, and nothing is paid any more.
+  // Trials of first versions per runtime; after that enough is known, and trials cost nothing more.
   static constexpr uint32_t kMostTrials = 16;
 
   // `measure`: whether it ever changes.

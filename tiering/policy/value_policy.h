@@ -1,35 +1,35 @@
-// What becomes of a method whose parameter is nearly always one value, or that has such a value
-// inside: pure functions, like those of policy.h, whose (1) and names these use.
+// Decisions about methods with a parameter, or a value inside the body, that is nearly always the
+// same: pure functions like those of policy.h, with its rule (1) and names.
 //
 // With
-//   share   of the samples of a parameter that have its most frequent value
-//   misses  calls of the version that was made for it, that came with another one
+//   share   of a parameter's samples: the share with the most frequent value
+//   misses  calls of the version for that value with another value
 //
-// the answers of decide_value are
+// decide_value returns
 //   keep        share < value_share, or fewer than value_samples samples
-//   keep        (4) does not hold: cost + cost + past / speedup < past, so that what the general
-//               version saves has paid for both
+//   keep        (4) does not hold: cost + cost + past / speedup < past, so that the savings of the
+//               general version have paid for both
 //   specialize  else: a version is made for the value, and a guard in front of it
 //   ban         it was tried exit_retries times, and taken back
-// and those of decide_guard, at the end of a window of calls
+// and decide_guard, at the end of a window of calls,
 //   keep        misses <= miss_share * calls
 //   roll_back   else: calls go to the general version again, and the value is not tried again
-//   ban         the same, after exit_retries times: no value is
+//   ban         the same, after exit_retries times: no value is tried again
 //
-// A value probe of the host's inside of a body is asked about when optimized code is made. With
-//   samples, share   as above, of the site
-//   range            what lies between the least and the greatest value seen, out to powers of two
-//                    and one bit more: [0, 2^(k+1) - 1], or [-2^(k+1), 2^(k+1) - 1]
-// the answers of decide_site are
+// A value probe of the host inside a body is considered when optimized code is made. With
+//   samples, share   as above, for the site
+//   range            from the least to the greatest value seen, extended to powers of two and one bit
+//                    more: [0, 2^(k+1) - 1], or [-2^(k+1), 2^(k+1) - 1]
+// decide_site returns
 //   keep        fewer than value_samples samples, or neither of the below
 //   specialize  share >= value_share: the code is made for the value
-//   specialize  else, where the range leaves at least kSpareBits of the type: for the range
-// and a guard that fails leaves for baseline code, so that decide_exit (policy.h) takes it back.
+//   specialize  else, if the range leaves at least kSpareBits of the type free: for the range
+// and a guard that fails exits to baseline code, so that decide_exit (policy.h) takes it back.
 //
-// A miss costs a comparison, a branch that is mispredicted and a count, some 20 cycles; what a hit
-// saves nobody knows beforehand. So a version that is slower as a whole is taken back by its trial
-// (trial.h), which times both; this rule is for what happens after the trial, and for where there
-// is none.
+// A miss costs a comparison, a mispredicted branch and a count, some 20 cycles; the savings of a
+// hit are not known beforehand. So a version that is slower as a whole is taken back by its trial
+// (trial.h), which times both; this rule is for the time after the trial, and for versions without
+// one.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ struct ValueSnapshot {
   uint32_t retries = 0;  // versions for values that were taken back
   double past_ns = 0;    // the greater of executed and saved work, in baseline code
   double cost_ns = 0;    // of a compilation
-  double speedup = 0;    // as measured; 0: PolicyOptions has what is assumed
+  double speedup = 0;    // as measured; 0: use the assumption in PolicyOptions
 };
 
 struct GuardSnapshot {
@@ -56,13 +56,13 @@ struct GuardSnapshot {
   uint32_t retries = 0;
 };
 
-// Bits of its type that a range must leave free to be worth a guard.
+// Bits of its type that a range must leave free, so that a guard is worth it.
 inline constexpr uint32_t kSpareBits = 4;
 
 struct SiteSnapshot {
   uint64_t samples = 0;  // of the site
   uint64_t seen = 0;     // with the most frequent value
-  int64_t value = 0;     // that one
+  int64_t value = 0;     // the most frequent value
   int64_t min = 0, max = 0;
   uint32_t site = 0;
   bool wide = false;  // the values have 64 bits
@@ -70,7 +70,7 @@ struct SiteSnapshot {
 
 struct SiteDecision {
   Action action = Action::kKeep;
-  int64_t min = 0, max = 0;  // what the code may take the values to lie in
+  int64_t min = 0, max = 0;  // the range that the code may assume for the values
   std::string reason;
 };
 

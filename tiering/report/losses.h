@@ -1,4 +1,5 @@
-// each_loss: the figures of a LossReport by name, for whoever writes them all.
+// each_loss: calls a function with each figure of a LossReport and its name, for code that writes
+// them all.
 #pragma once
 
 #include "uptier/report.h"

@@ -1,4 +1,4 @@
-// The report as a table for people.
+// The report as a readable table.
 #include "uptier/report.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kSitesShown = 3;
 constexpr size_t kTopShown = 3;
 
-// Names come from modules: what could steer a terminal is shown as '?'.
+// Names come from modules: control characters, which could steer a terminal, are shown as '?'.
 std::string text_only(std::string_view text) {
   std::string out(text);
   for (char& c : out) {
@@ -40,7 +40,7 @@ std::string percent(double share) {
 
 using ull = unsigned long long;
 
-// A name in a column of 28; "..." stands for what does not fit.
+// Fits a name into a column of 28 characters; "..." replaces the rest.
 std::string in_column(std::string_view name) {
   constexpr size_t kWidth = 28;
   if (name.size() <= kWidth) return std::string(name);
@@ -77,9 +77,10 @@ std::string version_text(const VersionReport& v) {
   return v.retired ? text + " (retired)" : text;
 }
 
-// Of any length, so not through line(). One version alone is what the column of tiers has said.
+// Does not use line(), because the text may have any length. A single version is already shown in
+// the column of tiers.
 void versions_line(std::string& out, const MethodReport& m) {
-  // Of like ones, as eviction leaves them by the dozen, one line has the number.
+  // Equal versions, which eviction leaves by the dozen, share one entry with their number.
   std::vector<std::pair<std::string, uint32_t>> kinds;
   for (const VersionReport& v : m.versions) {
     std::string one = version_text(v);
@@ -94,8 +95,8 @@ void versions_line(std::string& out, const MethodReport& m) {
   if (!text.empty() && text != tier_name(m.tier)) out += "    " + text + "\n";
 }
 
-// "  sampling: learning, 1 call in 16; profile error < 3.10 %", in front of what its sites saw; nothing before its first
-// sample.
+// "  sampling: learning, 1 call in 16; profile error < 3.10 %", before the lines of its sites; no
+// line before the first sample.
 void observing_line(std::string& out, const MethodReport& m) {
   const bool seen = m.interval != 0 || m.error_bound || m.dual_error;
   if (!seen && !m.behind) return;
@@ -127,7 +128,7 @@ void site_line(std::string& out, const SiteReport& s) {
     text += ", " + entry_text(s, s.top[i]);
   }
   if (s.lost != 0) text += ", lost " + std::to_string(s.lost);
-  // Names may be of any length.
+  // Names may have any length.
   out += "      " + text_only(text) + '\n';
 }
 
@@ -176,7 +177,7 @@ void methods_table(std::string& out, const Report& r, size_t shown) {
 }
 
 void decisions_table(std::string& out, const Report& r, size_t shown) {
-  // A decision to keep is only of interest where it is the last word on a method.
+  // Decisions to keep are left out; they matter only as the last word on a method.
   std::vector<const DecisionRecord*> rows;
   for (const DecisionRecord& d : r.decisions) {
     if (d.action != "keep") rows.push_back(&d);
@@ -220,7 +221,7 @@ void losses_table(std::string& out, const LossReport& l) {
   for (auto [what, n] : rows) {
     if (n != 0) text += (text.empty() ? "" : ", ") + std::string(what) + " " + std::to_string(n);
   }
-  out += "losses: " + (text.empty() ? "none" : text) + "\n";  // of any length
+  out += "losses: " + (text.empty() ? "none" : text) + "\n";  // may have any length
 }
 
 void stress_line(std::string& out, const std::vector<StressCount>& counts) {

@@ -12,7 +12,7 @@ std::string callee_name(const TableKey& key, const MethodNames& names) {
   return "function " + std::to_string(key.value) + " of another module";
 }
 
-// Executions, estimated: those of its table included.
+// Estimated executions, including those in the table.
 double total_of(const MethodProfile& p, const Slot& slot) {
   std::optional<Estimate> e = p.estimate(slot.kind, slot.site);
   return e ? e->total : 0;

@@ -1,4 +1,4 @@
-// What probes beside control flow and loops saw, for a report.
+// The results of probes other than control flow and loops, for a report.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@ namespace uptier::tiering {
 
 using MethodNames = std::map<MethodKey, std::string_view>;
 
-// Returns the sites that saw something, most executions first. `names`: of callees; one that is not
-// there is shown by its key. O(words + entries).
+// Returns the sites with data, most executions first. `names`: the names of callees; a callee
+// without a name is shown by its key. O(words + entries).
 std::vector<SiteReport> site_reports(const MethodProfile& p, const MethodNames& names);
 
 }  // namespace uptier::tiering

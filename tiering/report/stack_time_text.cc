@@ -1,4 +1,4 @@
-// The times of stack samples as a table for people, and as the lines that flame graph tools read.
+// The times of stack samples, as a readable table and as lines for flame graph tools.
 #include "uptier/stack_time.h"
 
 #include <algorithm>
@@ -7,7 +7,8 @@
 namespace uptier {
 namespace {
 
-// Names come from modules: what could steer a terminal, or break a line's form, is shown as '?'.
+// Names come from modules: characters that could steer a terminal, or break a line's form, are
+// shown as '?'.
 std::string safe_name(const std::string& name, const char* refused) {
   std::string out(name);
   for (char& c : out) {
@@ -43,17 +44,6 @@ const char* engine_text(SampleEngine e) {
 }
 
 }  // namespace
-
-const char* time_place_name(TimePlace p) {
-  switch (p) {
-    case TimePlace::kMethod: return "method";
-    case TimePlace::kRuntime: return "runtime";
-    case TimePlace::kHost: return "host";
-    case TimePlace::kCompiling: return "compiling";
-    case TimePlace::kOutside: return "outside";
-  }
-  return "?";
-}
 
 std::string TimeReport::text(size_t shown) const try {
   std::string out;

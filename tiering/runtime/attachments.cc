@@ -28,9 +28,9 @@
 namespace uptier::tiering {
 namespace {
 
-// Arranges that thread_ends() is called when the calling thread ends, once for all runtimes that it
-// attaches to. Returns whether it will be. A thread_local with a destructor would not do: where memory for
-// that is refused, the C library ends the process.
+// Makes sure that thread_ends() is called when the calling thread ends, once for all runtimes it is
+// attached to. Returns false if that is impossible. It does not use a thread_local with a
+// destructor: if there is no memory for that, the C library ends the process.
 bool watch_thread_end() noexcept {
   static constinit pthread_key_t key = 0;
   static const bool made = pthread_key_create(&key, [](void*) { Attachments::thread_ends(); }) == 0;
@@ -63,7 +63,7 @@ Status Attachments::attach() try {
   {
     std::lock_guard lock(engine_.state_mutex);
     engine_.events.add_thread(t.events, number);
-    engine_.threads.make_room();  // so that the thread is in both lists, or in none
+    engine_.threads.make_room();  // so that the thread is in both lists, or in neither
     engine_.stops.add(t.stop, number);
     engine_.threads.add(std::move(*made));
     finishes([&] { engine_.rates->thread_came(); });
@@ -108,7 +108,7 @@ void Attachments::prepare_loop_timer(AttachedThread& t) {
 
 void Attachments::leave(AttachedThread& t) noexcept {
   std::lock_guard lock(engine_.state_mutex);
-  assert(engine_.here() != &t);  // its context is not current any more
+  assert(engine_.here() != &t);  // its context is no longer current
   finishes([&] { engine_.stack_sampling->thread_goes(t); });
   flushes_.flush_thread_locked(t, sampler::NoteKind::kFlushFinal);
   engine_.rates->thread_goes(t);
@@ -119,7 +119,7 @@ void Attachments::leave(AttachedThread& t) noexcept {
     finishes([&] {
       engine_.observer->streams.end(engine_.method(i), t.number());
       if (!engine_.method(i).has_shape()) return;
-      // The thread runs no more, so its numbers are exact, not those of its last event.
+      // The thread no longer runs, so its numbers are exact, not those of its last event.
       const sampler::MethodState& s = t.state(MethodId(i));
       sampler::Progress ran = sampler::progress_of(s);
       ran.calls = sampler::calls_so_far(s);
@@ -133,9 +133,9 @@ void Attachments::leave(AttachedThread& t) noexcept {
   engine_.in_service->reclaim_locked();
 }
 
-// The runtimes are still there, for a runtime outlives the threads that are attached to it. Without
-// a worker what the thread asked for waits for the next flush: what the host keeps for the thread may
-// be gone.
+// The runtimes still exist, because a runtime outlives its attached threads. Without a worker,
+// requests of this thread wait for the next flush: the host's own data for the thread may be gone
+// already.
 void Attachments::thread_ends() noexcept {
   while (true) {
     sampler::ThreadContext* c = sampler::current_context();

@@ -1,4 +1,4 @@
-// Attachments: threads come and go.
+// Attachments: attaches and detaches threads.
 //
 //   Thread: the calling thread attaches and detaches itself.
 #pragma once
@@ -22,16 +22,16 @@ class Attachments {
   // See uptier/runtime.h.
   Status attach();
   void detach();
-  // The calling thread ends: hands over what it has counted, to all runtimes that it is attached to.
+  // The calling thread ends: flushes its counts to all runtimes that it is attached to.
   static void thread_ends() noexcept;
-  // Returns the thread's record if it is attached to `r` and to none since, else null. Does not read
-  // `r`, which may be gone.
+  // Returns the thread's record if `r` is the runtime it was attached to last, else null. Does not
+  // dereference `r`, which may have been destroyed.
   static AttachedThread* attached_to(const Runtime& r) noexcept;
 
  private:
-  // On the thread itself, whose context is current.
+  // Called on the thread itself, whose context is current.
   void prepare_loop_timer(AttachedThread& t);
-  // The last that is heard of a thread.
+  // Handles the end of a thread's attachment.
   void leave(AttachedThread& t) noexcept;
 
   Engine& engine_;

@@ -12,7 +12,7 @@ void walk_frames(const Engine& engine, bool (*visit)(MethodId, uint32_t, void*),
                  void* to) noexcept {
   assert(visit != nullptr);
   AttachedThread* t = engine.here();
-  // A thread that is attached to another runtime as well may have frames further out.
+  // A thread that is also attached to another runtime may have frames further out.
   bool alone = t != nullptr && t->outer == &sampler::shared_context();
   jit::walk_stack({.space = *engine.space,
                    .innermost = sampler::current_context()->activation,

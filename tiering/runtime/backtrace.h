@@ -17,7 +17,7 @@ struct Engine;
 // Calls `visit` for each frame of compiled code, the innermost first, until it returns false.
 void walk_frames(const Engine& engine, bool (*visit)(MethodId, uint32_t location, void*),
                  void* to) noexcept;
-// Fills `sites` with the innermost ones. Returns how many there are in it.
+// Fills `sites` with the innermost frames. Returns their number.
 size_t walk_frames(const Engine& engine, std::span<CallSite> sites) noexcept;
 
 }  // namespace uptier::tiering

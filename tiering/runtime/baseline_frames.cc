@@ -11,7 +11,7 @@
 namespace uptier::tiering {
 namespace {
 
-// Bytes of stack that write_frames() and its caller may take below the frames that are made.
+// Bytes of stack that write_frames() and its caller may use below the new frames.
 constexpr uint64_t kLeaveStack = 2048;
 
 }  // namespace
@@ -30,8 +30,8 @@ jit::Leave BaselineFrames::leave_for_baseline(jit::LeaveState& s, const jit::Cod
   return room ? jit::Leave::kEnter : leave_by_trap(TrapCode::kStackExhausted);
 }
 
-// Making code for one method may take away that of another, so all are looked at again until nothing had to
-// be made.
+// Making code for one method may evict another's, so all methods are checked again until no code
+// had to be made.
 const Method* BaselineFrames::find_enterable(const jit::Code& from, const jit::ExitRow& row,
                                              uint32_t skipped, const jit::Code** to) noexcept {
   std::span<const jit::ExitFrame> frames = exit_frames_of(from, row);

@@ -1,6 +1,6 @@
 // BaselineFrames: turns a frame of optimized code into frames of baseline code (deoptimization).
 //
-//   Thread: the guest's own, below guest frames. The law is in guest.h.
+//   Thread: the guest's own, below guest frames. guest.h has the law.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class GuestWaits;
 struct Method;
 struct Version;
 
-// Returns the frames that an exit stands for, the innermost body's first.
+// Returns the frames that an exit describes, the innermost body's first.
 inline std::span<const jit::ExitFrame> exit_frames_of(const jit::Code& from,
                                                       const jit::ExitRow& row) {
   return {from.tables().exit_frames.data() + row.frames_at, row.frames};
@@ -28,18 +28,18 @@ class BaselineFrames {
   BaselineFrames(Engine& engine, GuestWaits& guest_waits)
       : engine_(engine), guest_waits_(guest_waits) {}
 
-  // Makes the frames that the row names, but for the first `skipped`. `s`: the state of the frame that
-  // leaves the code `from`.
+  // Makes the frames that the row describes, except the first `skipped`. `s`: the state of the
+  // frame that leaves the code `from`.
   jit::Leave leave_for_baseline(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row,
                                 uint32_t skipped) noexcept;
 
  private:
-  // Fills `to` with baseline code for each frame. Returns the method that the host does not describe any
-  // more, if there is one.
+  // Fills `to` with baseline code for each frame. Returns the first method that the host no longer
+  // describes, or null.
   const Method* find_enterable(const jit::Code& from, const jit::ExitRow& row, uint32_t skipped,
                                const jit::Code** to) noexcept;
-  // Returns the method's baseline code for frames that leave better code, made if need be; null when
-  // the host does not describe the method any more.
+  // Returns the method's baseline code for frames that exit optimized code, and makes it if
+  // necessary; null if the host no longer describes the method.
   const Version* enterable_version(Method& m) noexcept;
 
   Engine& engine_;

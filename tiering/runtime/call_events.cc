@@ -20,14 +20,14 @@ constexpr int32_t kLongestGap = 0x7ffffff0;
 sampler::CallEvent CallEvents::next(Method& m, AttachedThread& t) noexcept {
   sampler::MethodState& s = t.state(m.id);
   uint64_t& random = t.context().random;
-  // Where the cell leads to instrumented code, or to optimized code, there is nothing to sample.
+  // If the cell leads to instrumented or optimized code, calls need no samples.
   bool all_seen = engine_.always_instrumented && engine_.options.gap != GapMode::kExact;
   bool best = m.optimized.load(std::memory_order_relaxed) != nullptr;
   bool seen = all_seen || (best && !optimized_samples_.awaits_optimized(m));
   const sampler::Schedule& schedule = seen ? engine_.counting : engine_.schedule;
   if (engine_.options.gap != GapMode::kExact) {
     sampler::MethodRate& method_rate = engine_.fast->rate(m.id.index());
-    // A method that is new to a thread which may take no more begins wider.
+    // If a thread has used up its allowance, a method that is new to it begins at a wider rate.
     bool late = s.rate == 0 && sampler::limit_reached(t.context());
     if (late) method_rate.brake(method_rate.load(), engine_.schedule.ladder);
     sampler::Rate rate = optimized_samples_.rate_of(m);
@@ -38,13 +38,13 @@ sampler::CallEvent CallEvents::next(Method& m, AttachedThread& t) noexcept {
     return e;
   }
 
-  // One countdown for all threads: the first to claim the due event handles it and re-arms; the
-  // others have nothing to do. event_call - 1 - countdown is the number of calls so far.
+  // One countdown for all threads: the first thread to claim the due event handles it and re-arms.
+  // The others have nothing to do. event_call - 1 - countdown is the number of calls so far.
   std::atomic<int32_t>& countdown = engine_.stubs->shared_countdown(m.id);
   if (countdown.load(std::memory_order_relaxed) >= 0) return {};
   assert(m.exact != nullptr);  // made with the method
   ExactCalls& x = *m.exact;
-  // Acquire pairs with the release below: the last claimer's plan is seen.
+  // Acquire pairs with the release below: this thread sees the last claimer's plan.
   if (x.claimed.exchange(true, std::memory_order_acquire)) return {};
   sampler::CallEvent all;
   if (countdown.load(std::memory_order_relaxed) < 0) {
@@ -57,7 +57,7 @@ sampler::CallEvent CallEvents::next(Method& m, AttachedThread& t) noexcept {
       sampler::CallEvent e = x.plan.take(call, schedule, random);
       all = {call, all.sample || e.sample, all.flush || e.flush};
       uint64_t next = x.plan.next(schedule);
-      assert(next > call);  // else the countdown would never be re-armed
+      assert(next > call);  // otherwise the countdown would never be re-armed
       auto gap = static_cast<int32_t>(std::min<uint64_t>(next - call, kLongestGap));
       x.event_call.store(call + gap, std::memory_order_relaxed);
       left = countdown.fetch_add(gap, std::memory_order_relaxed) + gap;

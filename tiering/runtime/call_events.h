@@ -1,6 +1,7 @@
-// CallEvents: what is due of the sampling schedule at a call: a sample, a flush, another rate.
+// CallEvents: the actions of the sampling schedule that are due at a call: a sample, a flush, a new
+// rate.
 //
-//   Thread: the guest's own, below guest frames. The law is in guest.h.
+//   Thread: the guest's own, below guest frames. guest.h has the law.
 #pragma once
 
 #include "sampler/schedule.h"
@@ -19,7 +20,7 @@ class CallEvents {
   CallEvents(Engine& engine, Notes& notes, OptimizedSamples& optimized_samples)
       : engine_(engine), notes_(notes), optimized_samples_(optimized_samples) {}
 
-  // Handles the event that is due at a call, its flush included.
+  // Handles the event that is due at a call, including its flush.
   sampler::CallEvent next(Method& m, AttachedThread& t) noexcept;
 
  private:

@@ -1,7 +1,7 @@
 // CodeEntries: the C functions that compiled code and its routines call, in one table.
 //
-// Each gets the Engine as its last argument and goes straight to a member of the Guest (guest.h). None
-// of them throws.
+// Each gets the Engine as its last argument and calls a member of the Guest directly (guest.h).
+// None of them throws.
 #pragma once
 
 #include "jit/code/leave.h"
@@ -11,15 +11,15 @@
 namespace uptier::tiering {
 
 struct CodeEntries {
-  jit::EntrySlow enter;       // a call whose countdown is due, or that finds no code
-  jit::TrialSlow trial_call;  // a call of a method of which two versions are compared
-  jit::EntrySlow guard_told;  // a guard in front of a version for values has something to tell
+  jit::EntrySlow enter;       // a call whose countdown is due, or whose method has no code
+  jit::TrialSlow trial_call;  // a call of a method with a trial of two versions
+  jit::EntrySlow guard_told;  // a guard in front of a version for values has to report
   jit::LoopSlow loop_plain;   // the check at a loop header of the plain copy
   jit::LoopSlow loop_instrumented;
   jit::LeaveSlow leave;                  // an exit of optimized code
-  jit::LeaveSlow ask_to_leave;           // an exit that may stay
+  jit::LeaveSlow ask_to_leave;           // a poll: an exit that may stay
   jit::TrapWalk::Report frames_dropped;  // a trap is about to unwind frames that count edges
-  void (*orphaned_trap)(void* engine);   // a trap with no invoke under way; does not return
+  void (*orphaned_trap)(void* engine);   // a trap without a running invoke; does not return
 };
 
 // Returns the table.

@@ -1,4 +1,5 @@
-// CodeMakers: what makes code and puts it in service, when it is called, asked for, or known ahead.
+// CodeMakers: the components that make code and install it: on demand, from the queue, or ahead of
+// calls.
 //
 // Each is given those above it in the list.
 #pragma once

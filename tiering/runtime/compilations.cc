@@ -17,7 +17,7 @@
 
 namespace uptier::tiering {
 
-// A plan that memory is refused to is dropped; it may be asked for again.
+// If memory runs out, the plan is dropped; it may be requested again.
 void Compilations::compile_and_install(const Plan& plan) noexcept {
   jit::StandardFloats floats;
   LookingAround looking(*engine_.looks);
@@ -48,7 +48,7 @@ void Compilations::compile_plan(const Plan& plan) {
   {
     std::lock_guard lock(engine_.state_mutex);
     if (m.removed) return;
-    // Its `build` has led here: it may be asked for again.
+    // This compilation was requested inside the method's own `build`; it may be requested again.
     if (!turn) return engine_.requests->done(m, plan);
   }
   Result<std::unique_ptr<Version>> v = engine_.eviction->make_with_room(m, plan, false);
@@ -61,8 +61,8 @@ void Compilations::compile_plan(const Plan& plan) {
   bool refused = v.error().code == ErrorCode::kResourceExhausted;
   EventKind failure = refused ? EventKind::kRefused : EventKind::kFailed;
   engine_.events.emit(event_of(failure, m, *m.last_error));
-  // Failing to optimize is never failing to run. Asking for the same again would fail the same,
-  // unless it was room that was wanting.
+  // A method runs even if it cannot be optimized. The same request would fail again, unless the
+  // failure was a lack of room.
   bool best = plan.tier == Tier::kOptimized && plan.copy == Copy::kPlain;
   if (refused) return;
   if (plan.for_values) {

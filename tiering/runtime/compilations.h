@@ -1,7 +1,7 @@
-// Compilations: makes one version that a plan asks for, and installs it.
+// Compilations: makes the version for a plan, and installs it.
 //
-// A compilation that fails changes nothing for calls: the method keeps the code it has. The failure is
-// counted in the losses and kept as the method's last error.
+// A failed compilation changes nothing for calls: the method keeps its code. The failure is counted
+// in the losses and kept as the method's last error.
 //
 //   Thread: any. The caller does not hold the state mutex.
 #pragma once
@@ -19,11 +19,11 @@ class Compilations {
   // All outlive this.
   Compilations(Engine& engine, Installer& installer) : engine_(engine), installer_(installer) {}
 
-  // Compiles what `plan` asks for and installs it. Does nothing when the method has been removed.
+  // Compiles the version for `plan` and installs it. Does nothing if the method has been removed.
   void compile_and_install(const Plan& plan) noexcept;
-  // Records that memory for the code of a method was refused.
+  // Records that memory ran out while making code for a method.
   void note_no_memory(Method& m) noexcept;
-  // Records that a method's code was wanted by its own `build`, or by one that this waits for.
+  // Records that a method's code was needed by its own `build`, or by one that is waiting for it.
   void say_turn_refused(Method& m);
 
  private:

@@ -1,6 +1,6 @@
-// Counters: whether a thread can count what it runs of a method, and what happens where it cannot.
+// Counters: gives threads counters for the methods they run, and handles their absence.
 //
-//   Thread: the guest's own, below guest frames. The law is in guest.h.
+//   Thread: the guest's own, below guest frames. guest.h has the law.
 #pragma once
 
 namespace uptier::tiering {
@@ -15,11 +15,11 @@ class Counters {
   // All outlive this.
   Counters(Engine& engine, Notes& notes) : engine_(engine), notes_(notes) {}
 
-  // Returns whether the thread has counters for a method; takes them if it has not.
+  // Returns whether the thread has counters for a method; allocates them if necessary.
   bool has_slab(Method& m, AttachedThread& t) noexcept;
-  // Returns whether the thread can enter the instrumented copy.
+  // Says whether the thread can enter the instrumented copy.
   bool ready_to_count(Method& m, AttachedThread& t) noexcept;
-  // A sample was due and could not be taken: counts that, and asks for the copy that it needs.
+  // A sample was due and could not be taken: counts it, and requests the copy that it needs.
   void lose_sample(Method& m, AttachedThread& t) noexcept;
 
  private:

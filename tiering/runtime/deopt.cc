@@ -19,15 +19,15 @@
 namespace uptier::tiering {
 namespace {
 
-// The code that leaves.
+// Returns the code that is being left.
 const jit::Code& code_of(const Engine& engine, const jit::LeaveState& s) {
   const jit::Code* code = engine.space->owner_of(jit::inside_of(s));
   assert(code != nullptr && code->exit_at(s.pc) != nullptr);
   return *code;
 }
 
-// Whether so many slots, and the host's interpreter below them, fit on the stack. The code that
-// leaves need not have looked: a leaf may run on the reserve.
+// Says whether so many slots, and the host's interpreter below them, fit on the stack. The code
+// being left may not have checked: a leaf may run on the reserve.
 bool has_room(uint64_t slots) { return Runtime::stack_left() > slots * sizeof(uint64_t); }
 
 }  // namespace
@@ -55,9 +55,9 @@ jit::Leave Deopt::ask_to_leave(jit::LeaveState& s) noexcept {
   return leave(s, true);
 }
 
-// The frame stays where it is while the host runs, and goes when it returns. Its slots lie on the
-// stack: a trap may drop the host's frames and this one, and then nobody frees anything. The frames
-// that the body was inlined into go on in baseline code afterwards, with its result.
+// The frame stays while the host runs, and is popped when the host returns. Its slots are on the
+// stack, because a trap may drop the host's frames and this one without freeing anything. If the
+// body was inlined, the frames of its callers then continue in baseline code, with its result.
 jit::Leave Deopt::leave_for_host(Method& m, jit::LeaveState& s, const jit::Code& from,
                                  const jit::ExitRow& row) noexcept {
   assert(row.to_host && m.info.host_resume != nullptr);
@@ -70,12 +70,12 @@ jit::Leave Deopt::leave_for_host(Method& m, jit::LeaveState& s, const jit::Code&
     uint64_t bits = jit::value_at_exit(s, v);
     slots[n] = v.wide ? bits : static_cast<uint32_t>(bits);
   }
-  // The block is left by no edge that is counted.
+  // The block is left without taking a counted edge.
   if (from.counts_edges()) notes_.frames_dropped(m.id.index(), from.site_at(jit::inside_of(s)), 1);
   HostFrame f{m.id, frame.pc, row.reason, frame.values, slots, &m.host};
   m.shape.made()->left_for_host.fetch_add(1, std::memory_order_relaxed);
   sampler::ThreadContext& c = *sampler::current_context();
-  // A trap that drops this frame takes it back: Invoker::call().
+  // If a trap drops this frame, Invoker::call() restores the number.
   ++c.exits_to_host;
   AttachedThread* thread = engine_.here();
   jit::HostExit exit{thread == nullptr ? nullptr : thread->host_exits, &s};
@@ -90,7 +90,7 @@ jit::Leave Deopt::leave_for_host(Method& m, jit::LeaveState& s, const jit::Code&
   return jit::Leave::kReturn;
 }
 
-// Not the worker: it would come to it thousands of exits later.
+// Done here, not by the worker, which would get to it thousands of exits later.
 void Deopt::count_exit(Method& m, uint32_t exit) noexcept {
   if (!m.shape.made()->exits.count(exit)) return;
   if (!guest_waits_.try_consider_exit(m, exit)) return m.shape.made()->exits.ask_again(exit);

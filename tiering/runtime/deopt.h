@@ -1,6 +1,7 @@
-// Deopt: what exits of compiled code call: a guard has failed, or a block runs that was left out.
+// Deopt: called by exits of compiled code: a guard has failed, or control has reached a removed
+// block.
 //
-//   Thread: the guest's own, below guest frames. The law is in guest.h.
+//   Thread: the guest's own, below guest frames. guest.h has the law.
 #pragma once
 
 #include <cstdint>
@@ -27,16 +28,17 @@ class Deopt {
         baseline_frames_(baseline_frames),
         osr_exit_(osr_exit) {}
 
-  // The frame that `s` describes leaves its code. `forced`: nothing was wrong, so the exit is not counted.
+  // The frame described by `s` leaves its code. `forced`: no guard has failed, so the exit is not
+  // counted.
   jit::Leave leave(jit::LeaveState& s, bool forced) noexcept;
-  // Code asks whether to leave: at a loop header whose poll word is set, or by the stress plan.
+  // Code polls: at a loop header whose poll word is set, or because of stress.
   jit::Leave ask_to_leave(jit::LeaveState& s) noexcept;
 
  private:
-  // The frame goes on in the host's interpreter.
+  // The frame continues in the host's interpreter.
   jit::Leave leave_for_host(Method& m, jit::LeaveState& s, const jit::Code& from,
                             const jit::ExitRow& row) noexcept;
-  // Counts an exit. The one that meets a limit acts on it.
+  // Counts an exit. If it reaches the limit, acts on that.
   void count_exit(Method& m, uint32_t exit) noexcept;
 
   Engine& engine_;

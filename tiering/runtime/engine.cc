@@ -52,8 +52,8 @@ sampler::GapKind gap_kind(GapMode m) {
   }
 }
 
-// Tier mode `instrumented` is interval 1 by another name. Exhaustive and exact sampling are not to be
-// adapted, nor is what has no copies.
+// Tier mode `instrumented` means interval 1. Exhaustive and exact sampling must not adapt, and
+// without copies there is nothing to adapt.
 Options effective(Options o) {
   if (o.tier == TierMode::kInstrumented) o.interval = 1;
   bool samples = o.tier == TierMode::kAuto || o.tier == TierMode::kInstrumented;
@@ -69,18 +69,18 @@ sampler::Schedule make_schedule(const Options& o) {
   s.flush_growth = o.flush_growth;
   s.loop_flush_first = o.loop_flush_first;
   s.sample_calls = o.tier == TierMode::kAuto || o.tier == TierMode::kInstrumented;
-  // Nothing is sampled before there is a copy to run; see rate_control.h.
+  // Nothing is sampled until there is a copy to run; see rate_control.h.
   if (o.adaptive) s.rate = sampler::Rate::off(burst);
   return s;
 }
 
-// Returns the same schedule where there is nothing to sample.
+// Returns the same schedule, without sampled calls.
 sampler::Schedule counting_only(sampler::Schedule s) {
   s.sample_calls = false;
   return s;
 }
 
-// Poll words of versions with long loops: address space, of which only what is used costs memory.
+// Poll words of versions with long loops: address space, which costs memory only where it is used.
 constexpr uint32_t kPollBytes = 256 << 10;
 
 jit::Hardening hardening_of(const Options& o) {
@@ -98,8 +98,8 @@ uint32_t stub_bytes(const Options& o) {
   return jit::StubTable::data_bytes(static_cast<uint32_t>(o.max_methods));
 }
 
-// Makes what slow paths find of a method of which nothing has been made yet (MadeLater): they must not
-// be refused it.
+// Makes the default values of parts that do not exist yet (MadeLater). Slow paths read them, and
+// must not run out of memory there.
 void make_fresh() {
   MadeLater<MethodShape>::make_fresh();
   MadeLater<ProbeSet>::make_fresh();
@@ -119,7 +119,7 @@ Error memory_refused(const char* what) {
 
 }  // namespace
 
-// ---- Making -------------------------------------------------------------------------------------
+// ---- Construction -------------------------------------------------------------------------------
 
 Engine::Engine(Runtime& runtime, const Options& o, const StressPlan& plan, TraceSink* sink,
                Policy* hosts_policy)
@@ -168,7 +168,7 @@ Engine::Engine(Runtime& runtime, const Options& o, const StressPlan& plan, Trace
 
 Engine::~Engine() = default;
 
-// Before the first record.
+// Call it before the first record.
 void Engine::open_events() {
   events.listen(losses, LossCounts::kHears);
   if (!options.profile.empty()) events.listen(versions, VersionLog::kHears);
@@ -271,7 +271,7 @@ void Engine::make_helpers() {
   helpers.runtime = this;
 }
 
-// The owners that need the code space.
+// Creates the components that need the code space.
 void Engine::make_owners() {
   assert(space != nullptr && stubs != nullptr && poll_words != nullptr);
   system = std::make_unique<System>(live, *requests, *space, *machine);
@@ -401,9 +401,9 @@ Error Engine::forked_error() {
           "its own runtimes"};
 }
 
-// All words there are, also those that no version has; their next owner is asked once in vain.
+// Includes words that no version uses; the next owner of such a word polls once in vain.
 void Engine::have_all_loops_ask() noexcept {
-  assert(space != nullptr);  // a thread is attached, so start() was
+  assert(space != nullptr);  // a thread is attached, so start() has been called
   std::span<uint8_t> data = space->data().subspan(stub_bytes(options));
   std::span words(reinterpret_cast<jit::PollWord*>(data.data()),
                   data.size() / sizeof(jit::PollWord));
@@ -413,7 +413,7 @@ void Engine::have_all_loops_ask() noexcept {
   }
 }
 
-// Returns the method whose entry stub is at `address`: what an indirect call has for a target.
+// Returns the method whose entry stub is at `address`, the target of an indirect call.
 std::optional<MethodKey> Engine::method_at(uint64_t address) const {
   auto* pc = reinterpret_cast<const void*>(static_cast<uintptr_t>(address));
   if (!space->contains(pc)) return std::nullopt;

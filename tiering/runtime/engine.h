@@ -1,17 +1,18 @@
 // Engine: the state of one runtime, and the owners of its parts.
 //
-// Each part lies with an owner in a lower floor, whose header says by which law. The classes of
-// tiering/runtime/ are the verbs that go through several owners; each of them is given this struct.
-// It is made in one place (engine.cc), in the order in which the parts need each other.
+// Each part has an owner in a lower floor, whose header states its law. The classes of
+// tiering/runtime/ are the operations that use several owners; each of them is given this struct.
+// It is constructed in one place (engine.cc), in the order of dependencies.
 //
 // Three locks, taken in this order:
 //   CompileTurn    one method is described and compiled by one thread at a time
 //   state_mutex    streams, queue, versions, threads, code that waits to be freed, log
 //   CodeSpace's own
-// What runs below guest frames takes none of them (guest.h). The type of the state mutex is not
-// complete here, so a file can lock it only when it includes base/waited_mutex.h.
 //
-//   Thread: what is const, atomic, or says so: any. All else: with the state mutex.
+// Code below guest frames takes none of them (guest.h). The state mutex has an incomplete type
+// here, so a file can lock it only if it includes base/waited_mutex.h.
+//
+//   Thread: const members, atomic ones, and those that say so: any. All else: with the state mutex.
 #pragma once
 
 #include <atomic>
@@ -78,15 +79,16 @@ struct CodeEntries;
 struct Guest;
 
 struct Engine {
-  // `facade`: the runtime as its users see it; it owns this. `sink` and `policy` may be null.
+  // `facade`: the public runtime, which owns this. `sink` and `policy` may be null.
   Engine(Runtime& facade, const Options& options, const StressPlan& plan, TraceSink* sink,
          Policy* policy);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Makes the code space with what lies in it, and the owners that need it. `entries`: what code
-  // calls. Errors: kResourceExhausted, kUnsupported (a processor that lacks what code needs).
+  // Makes the code space and its contents, and the owners that need it. `entries`: the functions
+  // that code calls. Errors: kResourceExhausted, kUnsupported (the processor lacks features that
+  // code needs).
   Status start(const CodeEntries& entries);
 
   // Returns the calling thread's record if it is attached to this runtime, else null. Thread: any.
@@ -94,25 +96,27 @@ struct Engine {
     sampler::ThreadContext* c = sampler::current_context();
     return c->runtime == this ? static_cast<AttachedThread*>(c->owner) : nullptr;
   }
-  // The method at a place that has had one, in service or not. Thread: any.
+  // The method at a place that was used, in service or not. Thread: any.
   Method& method(uint32_t index) const {
     assert(index < methods.size());
     return methods.at(index);
   }
-  // Whether the id is that of a method that was added and not removed. Reads no Method. Thread: any.
+  // Says whether the id belongs to a method that was added and not removed. Reads no Method.
+  // Thread: any.
   bool is_method(MethodId m) const { return methods.serves(m); }
-  // Returns a method, removed or not, or null when its place has gone to another. Thread: any.
+  // Returns a method, removed or not, or null if its place was given to another. Thread: any.
   Method* known(MethodId m) const { return methods.known(m); }
-  // Whether a method was removed. Takes the state mutex.
+  // Says whether a method was removed. Takes the state mutex.
   bool is_removed(const Method& m) const;
-  // Whether the calling thread is in somebody's `build`, which must not make the call named `call`: that
-  // might wait for its own caller. Says so in the log. Thread: any.
+  // Says whether the calling thread is inside a `build`, which must not call `call`: that might
+  // wait for its own caller. Logs it. Thread: any.
   bool is_in_build(const char* call) const;
 
-  // Delivers events at the end of a scope where there is no worker that would. No lock is held then.
+  // Delivers events at the end of a scope if no worker does it. No lock is held then.
   class Delivery {
    public:
-    // In the child of a fork another thread's delivery may have been cut short: nothing is delivered.
+    // In the child of a fork, another thread's delivery may have been cut short: nothing is
+    // delivered.
     explicit Delivery(Engine& e)
         : events_(e.options.workers == 0 && !e.forked() ? &e.events : nullptr) {}
     ~Delivery() {
@@ -124,29 +128,32 @@ struct Engine {
    private:
     Events* events_;
   };
-  // Whether the calling thread is in a subscriber of events, which must not make the call named `call`.
-  // Says so in the log. Thread: any.
+  // Says whether the calling thread is in a subscriber of events, which must not call `call`. Logs
+  // it. Thread: any.
   bool is_in_subscriber(const char* call) const;
 
-  // Whether this is the child of a process that has made the runtime; and what its calls say then.
+  // Says whether this is a child of the process that made the runtime; and the error of its calls
+  // then.
   bool forked() const noexcept;
   static Error forked_error();
 
-  // Counts a flush that is lost because memory was refused. Thread: any.
+  // Counts a flush that was lost for lack of memory. Thread: any.
   void note_flush_lost() noexcept { flushes_lost.fetch_add(1, std::memory_order_relaxed); }
-  // Has each loop of optimized code that asks at all do so once. Thread: any, in signal handlers too.
+  // Makes each loop of optimized code that has a poll take it once. Thread: any, in signal handlers
+  // too.
   void have_all_loops_ask() noexcept;
 
-  // ---- What users and options say ----------------------------------------------------------------
+  // ---- Users and options
+  // -------------------------------------------------------------------------
 
   Runtime& facade;
   const Options options;
   const Log log;
   Notices notices;
-  Options live;  // what set() has changed of them
+  Options live;  // the options with the changes by set()
   std::atomic<PolicyMode> policy_mode;
   const ProbeChoice probe_choice;
-  PolicyOptions policy;  // follows from `live`
+  PolicyOptions policy;  // derived from `live`
   Stress stress;
   sampler::Schedule schedule;
   sampler::Schedule counting;  // the same without sampled calls: optimized or always instrumented
@@ -156,14 +163,15 @@ struct Engine {
 
   std::optional<jit::FaultHandlers> faults;
   std::unique_ptr<jit::CodeSpace> space;
-  jit::CodeRegistration registration;  // how fault handlers find the space; ends before it
+  jit::CodeRegistration registration;  // lets fault handlers find the space; ends before it
   std::unique_ptr<jit::StubTable> stubs;
   std::unique_ptr<jit::PollWords> poll_words;
-  std::unique_ptr<sampler::FastSampling> fast;  // from the beginning
+  std::unique_ptr<sampler::FastSampling> fast;  // exists from the beginning
   jit::Routines routines;
   jit::Helpers helpers;
 
-  // ---- Methods, threads and what is known of them -------------------------------------------------
+  // ---- Methods, threads and data about them
+  // -------------------------------------------------------
 
   MethodTable methods;
   CompileTurns turns;
@@ -171,8 +179,8 @@ struct Engine {
   WaitedMutex& state_mutex;
   Places places;
   Events events;
-  LossCounts losses;    // hears what was lost
-  VersionLog versions;  // hears where there is a profile to be saved
+  LossCounts losses;    // hears of losses
+  VersionLog versions;  // hears of versions if there is a profile to save
   std::unique_ptr<Reclaimer> reclaimer;
   std::unique_ptr<GoneHosts> hosts;
   Stops stops;  // before the threads
@@ -191,11 +199,11 @@ struct Engine {
   const uint32_t born_at_fork;
   std::atomic<uint64_t> flushes_lost{0};  // LossReport
   double cycles_per_ns = 1;               // measured when loops are timed
-  LoopMeter loop_meter;                   // of threads that attach; begin is null for cycles
-  // By how many units one timed execution of a loop may be off.
+  LoopMeter loop_meter;                   // for threads that attach; begin is null for cycles
+  // Returns the error of one timed execution of a loop, in units of the meter.
   double loops_off() const;
-  uint32_t first_loops = 0;                    // executions that each of them keeps
-  std::vector<LoopExecution> gone_executions;  // of threads that have gone
+  uint32_t first_loops = 0;                    // executions that each thread keeps
+  std::vector<LoopExecution> gone_executions;  // of threads that have detached
   std::unique_ptr<MachineRates> machine;
   std::unique_ptr<KeptBodies> bodies;
   std::unique_ptr<WorkerThread> worker_thread;
@@ -217,8 +225,8 @@ struct Engine {
 
   // ---- Set by RuntimeImpl, which owns them ----------------------------------------------------------
 
-  Guest* guest = nullptr;              // what code calls
-  Attachments* attachments = nullptr;  // what a thread that ends calls
+  Guest* guest = nullptr;              // called by code
+  Attachments* attachments = nullptr;  // called by a thread that ends
 
  private:
   void open_events();

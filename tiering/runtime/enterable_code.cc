@@ -33,7 +33,7 @@ bool EnterableCode::make_enterable_version(Method& m) {
   assert(engine_.compiler != nullptr);
   LookingAround looking(*engine_.looks);
   CompileTurn turn(engine_.turns, m);
-  if (!turn) {  // `build` of the method runs the code that leaves
+  if (!turn) {  // the method's own `build` runs the code that is being left
     compilations_.say_turn_refused(m);
     return false;
   }

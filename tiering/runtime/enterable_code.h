@@ -1,7 +1,8 @@
-// EnterableCode: makes the baseline code that frames of optimized code leave for (deoptimization).
+// EnterableCode: makes the baseline code in which frames of optimized code continue after
+// deoptimization.
 //
-// It is made when the first frame needs it, on that frame's thread (docs/notes/0013). It is kept as long
-// as the method has code at all, and it is not refused for want of room.
+// It is made when the first frame needs it, on that frame's thread (docs/notes/0013). It is kept as
+// long as the method has any code, and is never refused for lack of room.
 //
 //   Thread: any, without the state mutex.
 #pragma once
@@ -19,8 +20,8 @@ class EnterableCode {
   EnterableCode(Engine& engine, Installer& installer, Compilations& compilations)
       : engine_(engine), installer_(installer), compilations_(compilations) {}
 
-  // Returns whether the method has such code now; false when the host does not describe the method
-  // any more, or memory is refused twice.
+  // Returns whether the method has such code now; false if the host no longer describes the method,
+  // or if memory runs out twice.
   bool make_enterable(Method& m) noexcept;
 
  private:

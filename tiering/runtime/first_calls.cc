@@ -27,10 +27,11 @@
 
 namespace uptier::tiering {
 
-// A compilation that memory is refused to is tried once more: there may be some by then.
+// If memory runs out, the compilation is tried once more: some may have been freed meanwhile.
 bool FirstCalls::first_call(Method& m) noexcept {
   const Engine::Delivery delivery(engine_);
-  __builtin_unwind_init();  // the method's address, which callers keep in registers, is on the stack
+  __builtin_unwind_init();  // spills registers: a caller may keep the method's address in one, and
+                            // stacks are scanned for it
   StillHere still(engine_.here());
   for (int tries = 0; tries < 2; ++tries) {
     bool made = false;
@@ -51,12 +52,12 @@ bool FirstCalls::compile_known() {
   }
   if (m == nullptr) return false;
   warm_start_.prepare(*m, 0);
-  // Where the turn is taken, the thread that calls the method just now makes the code.
+  // If another thread has the turn, it is calling the method right now, and makes the code.
   CompileTurn turn(engine_.turns, *m, CompileTurn::If::kFree);
   if (!turn) return true;
   bool wanted = !engine_.is_removed(*m) && engine_.in_service->current_entry(*m) == nullptr &&
                 !m->failed.load(std::memory_order_relaxed);
-  // A failure is not recorded here: its first call will fail as well, and records it.
+  // A failure is not recorded here: the first call will fail as well, and record it.
   if (!wanted || !compiles_first(*m) || !compile_first(*m)) return true;
   std::lock_guard lock(engine_.state_mutex);
   engine_.known_methods->note_made_ahead();
@@ -84,7 +85,7 @@ bool FirstCalls::make_first(Method& m) {
     compilations_.say_turn_refused(m);
     return false;
   }
-  if (!engine_.is_method(m.id)) return false;  // removed since it was called
+  if (!engine_.is_method(m.id)) return false;  // removed since the call began
   if (engine_.in_service->current_entry(m) != nullptr) return true;
   if (engine_.in_service->relink(m)) return true;
   if (m.failed.load(std::memory_order_relaxed)) return false;
@@ -97,7 +98,7 @@ bool FirstCalls::make_first(Method& m) {
     m.last_error.put(s.error().message);
     EventKind failure = refused ? EventKind::kRefused : EventKind::kFailed;
     engine_.events.emit(event_of(failure, m, *m.last_error));
-    // There may be room for it at another call.
+    // There may be room at a later call.
     m.failed.store(!refused, std::memory_order_relaxed);
   }
   return m.info.host_entry != nullptr && interpret(m);
@@ -144,8 +145,8 @@ std::vector<Plan> FirstCalls::first_plans(const Method& m) const {
                                                        : std::vector<Plan>{plain};
 }
 
-// All versions are made before any is in service, and the plain copy is installed last: where every
-// call is counted, a call of another thread must not find the plain copy alone.
+// All versions are made before any is installed, and the plain copy is installed last: in modes
+// that count every call, other threads must not find the plain copy alone.
 Status FirstCalls::compile_first(Method& m) {
   std::vector<std::unique_ptr<Version>> made;
   std::vector<Plan> plans = first_plans(m);
@@ -160,7 +161,8 @@ Status FirstCalls::compile_first(Method& m) {
     Result<std::unique_ptr<Version>> v = engine_.eviction->make_with_room(m, plan, true);
     if (v) {
       made.push_back(std::move(*v));
-      // With an optimized version the baseline is only for what the compiler could not do.
+      // With an optimized version, baseline code is only a fallback for parts that the compiler
+      // cannot handle.
       if (plan.tier == Tier::kOptimized) {
         if (hot) warm_start_.trust_saved(m);
         break;
@@ -169,7 +171,7 @@ Status FirstCalls::compile_first(Method& m) {
     }
     std::lock_guard lock(engine_.state_mutex);
     m.last_error.put(v.error().message);
-    // The plain copy is what everything else falls back to.
+    // Everything else falls back to the plain copy.
     if (plan.tier == Tier::kBaseline && plan.copy == Copy::kPlain) return v.error();
     engine_.events.emit(event_of(EventKind::kFailed, m, *m.last_error));
   }

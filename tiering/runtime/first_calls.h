@@ -1,4 +1,4 @@
-// FirstCalls: gives a method its first code, when it is called or ahead of that.
+// FirstCalls: makes the first code of a method, on its first call or ahead of it.
 //
 //   Thread: any, without the state mutex. The thread counts as blocked while it compiles, so code that it
 //   does not run can be freed to make room.
@@ -27,21 +27,21 @@ class FirstCalls {
         compilations_(compilations),
         warm_start_(warm_start) {}
 
-  // A method without code in service was called. Returns whether it has some now.
+  // A method without code in service was called. Returns whether it has code now.
   bool first_call(Method& m) noexcept;
-  // Makes the first code of one method that a saved profile knows, as its first call would. Returns
-  // whether there was one. The worker calls this.
+  // Makes the first code of one method known from a saved profile, as its first call would. Returns
+  // whether there was one. Called by the worker.
   bool compile_known();
 
  private:
   // Returns true.
   bool note_first_call(Method& m);
   bool make_first(Method& m);
-  // Whether a method without code is compiled when it is called. A method with a host interpreter
-  // is compiled only where that interpreter is not to run, or where a saved profile is enough. The
-  // caller has its turn.
+  // Says whether a method without code is compiled when it is called. If the host has an
+  // interpreter, that is so only if the interpreter must not be used, or if a saved profile is
+  // sufficient. The caller has the turn.
   bool compiles_first(Method& m);
-  // Sends calls to the host's interpreter. Returns false where there is no room for its thunk.
+  // Sends calls to the host's interpreter. Returns false if there is no room for its thunk.
   bool interpret(Method& m);
   std::vector<Plan> first_plans(const Method& m) const;
   Status compile_first(Method& m);

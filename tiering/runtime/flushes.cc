@@ -40,7 +40,7 @@ void Flushes::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind) {
       if (engine_.options.adaptive && !engine_.worker_thread->stopping())
         engine_.rates->heed(m, verdict);
       flush_optimized_locked(m, t);
-      // What many threads call that are gone before their first flush is hot too.
+      // A method called by many threads that each end before their first flush is hot, too.
       bool goes = kind == sampler::NoteKind::kFlushFinal && !engine_.worker_thread->stopping();
       if (goes && only_flush && !m.removed) note_intake_.consider(m, n);
     });

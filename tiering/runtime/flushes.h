@@ -1,6 +1,6 @@
-// Flushes: hands over what threads have counted, other than on slow paths.
+// Flushes: flushes the counts of threads, outside of slow paths.
 //
-//   Thread: what ends in _locked with the state mutex; flush() any, without it.
+//   Thread: functions with _locked: with the state mutex; flush(): any, without it.
 #pragma once
 
 #include "sampler/snapshot_ring.h"
@@ -28,17 +28,17 @@ class Flushes {
         notes_(notes),
         optimized_samples_(optimized_samples) {}
 
-  // Hands over the counts of every method that a thread has run. `kind`: why.
+  // Flushes the counts of every method that a thread has run. `kind`: the reason.
   void flush_thread_locked(AttachedThread& t, sampler::NoteKind kind);
-  // Hands over what all threads have counted of a method that is taken out: none of them runs it any more.
-  // Where they may (`after` is not kOver), the calling thread only; the others hand over what they
-  // count when they flush.
+  // Flushes the counts of all threads for a method that is removed, because none of them runs it
+  // any more. If they still may (`after` is not kOver), flushes the calling thread only; the others
+  // flush their counts later.
   void flush_removed_locked(Method& m, HostUse after);
   // See Runtime::flush.
   void flush();
 
  private:
-  // Hands over what the thread counted in the copy of optimized code.
+  // Flushes the counts of the thread in the copy of optimized code.
   void flush_optimized_locked(Method& m, AttachedThread& t);
   void flush_and_wait();
 

@@ -10,12 +10,12 @@
 namespace uptier::tiering {
 namespace {
 
-// A method that was called more often is not known for its long calls.
+// A method with more calls than this is not dominated by long calls.
 constexpr uint64_t kFewCalls = 8;
-// Bytes of stack that moving a frame may take below the frame that it makes.
+// Bytes of stack that moving a frame may use below the new frame.
 constexpr uint64_t kMoveStack = 4096;
 
-// Returns the size of the frame that OSR code has above its own.
+// Returns the size of the frame that an on-stack replacement version has above its own.
 uint64_t baseline_frame_of(const jit::Code& osr) {
   assert(osr.tables().saved_at <= -8);
   return static_cast<uint64_t>(-int64_t{osr.tables().saved_at} - 8);
@@ -48,7 +48,7 @@ void FrameMoves::ask_for_newer(Method& m, uint32_t loop, const jit::Code& from,
   n.method = m.id.index();
   n.loop = loop;
   if (t->ring().push(n, {})) return guest_waits_.wake_worker();
-  // A full ring: asks again at the next header.
+  // The ring is full: poll again at the next header.
   m.shape->osr_asked[loop].store(false, std::memory_order_relaxed);
   raise_word(word, OsrOut::kNewer);
 }

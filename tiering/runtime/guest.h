@@ -1,11 +1,13 @@
-// Guest: what runs below guest frames: calls, loop headers, exits, traps of compiled code.
+// Guest: the code that runs below guest frames: calls, loop headers, exits, traps of compiled code.
 //
-// The law, of every class here:
-//   - nothing throws: each member that code reaches is noexcept
-//   - nothing takes a lock or waits, but through GuestWaits, which counts it
-//   - nothing is allocated or logged
-//   - each path is idempotent in what it finds: another thread may have been there before
-// What a path reads of a method is constant, atomic, or the calling thread's own (model/method.h).
+// The law of every class here:
+// - nothing throws: each member that compiled code reaches is noexcept
+// - nothing takes a lock or waits, except through GuestWaits, which counts it
+// - nothing is allocated or logged
+// - each path is idempotent: another thread may have handled the event already
+//
+// The data of a method that a path reads is constant, atomic, or the calling thread's own
+// (model/method.h).
 //
 //   Thread: any that runs guest code.
 #pragma once

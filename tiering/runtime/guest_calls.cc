@@ -19,7 +19,7 @@
 namespace uptier::tiering {
 namespace {
 
-// Whether there is nothing that counts the method's calls, and something should.
+// Says whether no code counts the method's calls, although some should.
 bool lacks_copy(const Method& m) {
   return m.slab_words.load(std::memory_order_relaxed) != 0 &&
          !usable(m.instrumented.load(std::memory_order_acquire));
@@ -27,10 +27,10 @@ bool lacks_copy(const Method& m) {
 
 }  // namespace
 
-// Reads nothing of a method that was removed: another thread may be reusing its place. A method that is in
-// service stays, even if it is removed now, until this thread is quiescent or blocked.
+// Never dereference a removed method: its place may be reused concurrently. A method in service
+// stays, even if it is removed now, until this thread is quiescent or blocked.
 const void* GuestCalls::enter(uint32_t index) noexcept {
-  jit::StandardFloats floats;  // of an entry that is called without an invoke
+  jit::StandardFloats floats;  // for entries that are called without an invoke
   sampler::ThreadContext* c = sampler::current_context();
   const void* code = engine_.methods.serves(index) ? code_for_call(engine_.method(index)) : nullptr;
   if (code == nullptr) return refuse_call(engine_.methods.latest(index));
@@ -47,7 +47,7 @@ const void* GuestCalls::enter(uint32_t index) noexcept {
   if (t == nullptr) {  // not attached to this runtime: unobserved
     unattached_calls_.count(m, *c);
     const Version* plain = m.plain.load(std::memory_order_acquire);
-    // Without counters the instrumented copy is not to be run; so every call comes here.
+    // Without counters, the instrumented copy must not run. So in that mode every call comes here.
     bool copied =
         engine_.always_instrumented && m.optimized.load(std::memory_order_acquire) == nullptr;
     return copied && usable(plain) ? plain->entry : code;
@@ -64,10 +64,10 @@ const void* GuestCalls::enter(uint32_t index) noexcept {
   if (!baseline && e.sample) {
     if (const void* copy = optimized_samples_.optimized_sample(m, *t)) return copy;
   }
-  // Where the cell leads to instrumented code, or led when it was read, the slab must be there
-  // before; a thread that is refused one comes here at every call and runs plain.
+  // If the cell leads to instrumented code, or did when it was read, the slab must exist first. A
+  // thread that cannot get a slab comes here at every call and runs plain code.
   if (must_run_plain(m, *t) || (baseline && engine_.always_instrumented && lacks_copy(m))) {
-    // An interpreted method has had no copy from its first compilation on.
+    // An interpreted method never had a copy, so nothing is lost.
     if (baseline) counters_.lose_sample(m, *t);
     const void* plain = run_plain(m, *t);
     return plain != nullptr ? plain : refuse_call(m.id);
@@ -81,16 +81,16 @@ const void* GuestCalls::code_for_call(Method& m) noexcept {
     if (const void* code = engine_.in_service->current_entry(m)) return code;
     if (!guest_waits_.first_call(m)) return nullptr;
   }
-  return nullptr;  // taken away as often as it was made: more threads than room
+  return nullptr;  // evicted as often as it was made: there are more threads than room
 }
 
 bool GuestCalls::must_run_plain(Method& m, AttachedThread& t) noexcept {
-  // Acquire pairs with learn_slab(): a slab that threads share is there.
+  // Acquire pairs with learn_slab(): a shared slab is complete.
   return engine_.always_instrumented && m.slab_words.load(std::memory_order_acquire) != 0 &&
          !counters_.has_slab(m, t);
 }
 
-// Others may evict what there is at any time, and then the cell may lead to a copy that has just been made.
+// Code may be evicted at any time, and then the cell may lead to a copy that was just made.
 const void* GuestCalls::run_plain(Method& m, AttachedThread& t) noexcept {
   sampler::MethodState& s = t.state(m.id);
   s.call_gap = 1;
@@ -125,16 +125,16 @@ const void* GuestCalls::run_sample(Method& m, AttachedThread& t, const void* pla
   if (sampler::count_sample(s))
     engine_.fast->rate(m.id.index()).widen(in_force, engine_.schedule.ladder);
   if (sampler::spend_sample(t.context())) notes_.brake(m, in_force);
-  // A body of one block counts by being called.
+  // A body of one block is counted by its calls.
   return counts ? m.instrumented.load(std::memory_order_acquire)->entry : plain;
 }
 
-// The worker may lead the cell to instrumented code at any time: from the interpreter, or where
-// optimized code is withdrawn. So every call comes here until the thread has a slab.
+// The worker may redirect the cell to instrumented code at any time: when interpretation ends, or
+// when optimized code is withdrawn. So every call comes here until the thread has a slab.
 void GuestCalls::ask_until_it_can_count(Method& m, AttachedThread& t) noexcept {
   bool compiled = usable(m.plain.load(std::memory_order_acquire)) ||
                   m.optimized.load(std::memory_order_acquire) != nullptr;
-  // Pairs with learn_slab(): a slab that threads share is there.
+  // Pairs with learn_slab(): a shared slab is complete.
   bool none_wanted = compiled && m.slab_words.load(std::memory_order_acquire) == 0;
   if (none_wanted || (compiled && counters_.has_slab(m, t))) return;
   sampler::MethodState& s = t.state(m.id);

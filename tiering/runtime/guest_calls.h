@@ -1,8 +1,9 @@
-// GuestCalls: what a call does whose countdown is due, or that finds no code.
+// GuestCalls: handles calls whose countdown is due, or whose method has no code.
 //
-// Each path is idempotent in what it finds: a countdown that another thread has re-armed means "go on".
+// Each path is idempotent: a countdown that another thread has re-armed means that nothing is left
+// to do.
 //
-//   Thread: the guest's own, below guest frames. The law is in guest.h.
+//   Thread: the guest's own, below guest frames. guest.h has the law.
 #pragma once
 
 #include <cstdint>
@@ -35,25 +36,27 @@ class GuestCalls {
         unattached_calls_(unattached_calls),
         call_events_(call_events) {}
 
-  // Returns where a call goes on: what the entry stub of the method with this index asks for.
+  // Returns the address where a call continues; called by the entry stub of the method with this
+  // index.
   const void* enter(uint32_t index) noexcept;
-  // Returns code of the method to run now, made if need be; null when there is none to be had. What is
-  // returned stays until this thread is quiescent, whatever others evict meanwhile.
+  // Returns code of the method to run now, and makes it if necessary; null if that is impossible.
+  // The code stays until this thread is quiescent, even if it is evicted meanwhile.
   const void* code_for_call(Method& m) noexcept;
-  // Whether all calls are counted and the thread cannot count: then it must not run code that counts.
+  // Says whether all calls are counted and the thread has no counters: then it must not run code
+  // that counts.
   bool must_run_plain(Method& m, AttachedThread& t) noexcept;
-  // Returns code that does not count, made if need be; null when there is none to be had.
+  // Returns code that does not count, and makes it if necessary; null if that is impossible.
   const void* run_plain(Method& m, AttachedThread& t) noexcept;
 
  private:
-  // The call ends with the trap kNoCode. Returns where it goes on.
+  // Ends the call with the trap kNoCode. Returns the address where it continues.
   const void* refuse_call(MethodId m) noexcept;
-  // A call is to be observed. `plain`: where it goes if it cannot be.
+  // Observes a call. `plain`: the code to run if that is impossible.
   const void* run_sample(Method& m, AttachedThread& t, const void* plain) noexcept;
   void ask_until_it_can_count(Method& m, AttachedThread& t) noexcept;
-  // A flush may have installed something better (workers = 0): the call that brought it profits.
+  // A flush may have installed better code (workers = 0): the call that caused it uses that code.
   const void* best_entry(Method& m, const void* otherwise) const noexcept;
-  // Applies the stress plan: where the cell leads to one of two versions, returns the other one.
+  // Applies stress: if the cell leads to one of two versions, returns the other one.
   const void* flip_target(Method& m, AttachedThread& t) noexcept;
 
   Engine& engine_;

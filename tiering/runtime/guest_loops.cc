@@ -18,26 +18,26 @@ namespace {
 
 constexpr int32_t kLoopFarAway = 0x7ffffff0;
 
-// Where a frame that has just been checked at a loop header goes on in the same code.
+// Returns where a frame continues in the same code after a check at a loop header.
 const void* continue_at(const jit::Code& code, uint32_t loop) {
   assert(loop < code.tables().loops.size());
   return code.at(code.tables().loops[loop].continue_offset);
 }
 
-// Where a frame of the other copy comes in. The version must be in service.
+// Returns where a frame enters from the other copy. The version must be in service.
 const void* arrive_at(const Version& v, uint32_t loop) {
   assert(v.code != nullptr && loop < v.code->tables().loops.size());
   return v.code->at(v.code->tables().loops[loop].arrive_offset);
 }
 
-// Makes the next arrival at a loop header an event again, in whichever copy it happens.
+// Makes the next arrival at a loop header an event again, in either copy.
 void make_next_arrival_due(sampler::MethodState& s, bool instrumented) {
   sampler::store_seen(s.iterations, sampler::iterations_so_far(s));
   s.loop_gap = s.loop_countdown = instrumented ? -1 : 1;
   s.behind = {};
 }
 
-// Ends the frame that asks, as a fault in its code would. `pc`: after its call.
+// Ends the polling frame, as a fault in its code would. `pc` is the address after its call.
 void put_stop(sampler::ThreadContext& c, const void* pc) {
   put_trap(c, TrapCode::kInterrupted, 0);
   c.trap_pc = reinterpret_cast<uintptr_t>(pc) - 1;

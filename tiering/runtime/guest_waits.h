@@ -1,8 +1,8 @@
-// GuestWaits: the only door by which what runs below guest frames may wait: for a lock, for a
+// GuestWaits: the only way by which code below guest frames may wait: for a lock, for a
 // compilation, or for the worker's work.
 //
-// The law of guest.h forbids waiting; these are the exceptions (docs/notes/0003), each counted. Code that
-// runs steadily has none of them, so a count that keeps rising is a defect.
+// The law of guest.h forbids waiting; these are the exceptions (docs/notes/0003), each counted.
+// Code in a steady state has none of them, so a count that keeps rising is a defect.
 //
 //   Thread: any.
 #pragma once
@@ -34,14 +34,14 @@ struct Version;
 class GuestWaits {
  public:
   enum class Why : uint8_t {
-    kFirstCall,   // a call finds no code
-    kEnterable,   // a frame leaves optimized code, and there is no baseline code for it
+    kFirstCall,   // a call of a method without code
+    kEnterable,   // a frame exits optimized code, and there is no baseline code for it
     kExitLimit,   // an exit was taken too often; only the mutex is tried
-    kHostLoops,   // a host's loop is hot before its method was described
-    kErrorText,   // an error of the host's is kept
+    kHostLoops,   // a loop in the host's interpreter is hot before its method was described
+    kErrorText,   // an error of the host is stored
     kReclaim,     // the outermost invoke has returned while code waits to be freed
     kWorkerless,  // workers = 0: the thread does the worker's work
-    kStress,      // a stress plan forces code to be made on the spot
+    kStress,      // stress forces code to be made on the spot
     kCount
   };
 
@@ -55,7 +55,7 @@ class GuestWaits {
         host_loops_(host_loops),
         quiescence_(quiescence) {}
 
-  // Returns how often threads came here for a reason.
+  // Returns how often threads waited for a reason.
   uint64_t count(Why why) const noexcept {
     return counts_[static_cast<size_t>(why)].load(std::memory_order_relaxed);
   }
@@ -63,9 +63,10 @@ class GuestWaits {
   // See FirstCalls::first_call and EnterableCode::make_enterable.
   bool first_call(Method& m) noexcept;
   bool make_enterable(Method& m) noexcept;
-  // Has the policy decide about an exit that met its limit. Returns false when the mutex is taken.
+  // Lets the policy decide about an exit that reached its limit. Returns false if the mutex is
+  // held.
   bool try_consider_exit(Method& m, uint32_t exit) noexcept;
-  // See HostLoops. They throw where memory is refused.
+  // See HostLoops. They throw if memory runs out.
   bool know_loops(Method& m);
   void report_unknown_loop(Method& m, uint32_t loop, uint32_t loops);
   void refuse_frame(Method& m, const Version& v, const jit::SlotLaw& broken);
@@ -74,8 +75,8 @@ class GuestWaits {
   // Wakes the worker.
   void wake_worker() noexcept;
 
-  // For stress plans: compiles and installs on the spot; says whether the method may be optimized; and
-  // makes room for an instrumented copy of a loop, if the method may have one.
+  // For stress: compiles and installs on the spot; says whether the method may be optimized; and
+  // makes the state for an instrumented copy of a loop, if the method may have one.
   void compile_now(const Plan& plan) noexcept;
   bool may_optimize(const Method& m);
   bool make_loop_copy(Method& m, LoopId loop);

@@ -21,8 +21,9 @@ bool HostLoops::know_loops(Method& m) {
   jit::StandardFloats floats;
   LookingAround looking(*engine_.looks);
   CompileTurn turn(engine_.turns, m);
-  if (!turn) return false;                     // `build` of the method calls it: it is interpreted
-  if (!engine_.is_method(m.id)) return false;  // removed since it was asked for
+  // Refused if the method's own `build` calls this: then the method is interpreted.
+  if (!turn) return false;
+  if (!engine_.is_method(m.id)) return false;  // removed since the request
   if (m.failed.load(std::memory_order_relaxed)) return false;
   if (m.has_shape()) return true;
   Status s = engine_.compiler->describer().describe_ahead(m);

@@ -20,12 +20,12 @@ class HostLoops {
   // `engine` outlives this.
   explicit HostLoops(Engine& engine) : engine_(engine) {}
 
-  // Learns which loops a method has before its first compilation. Returns whether they are known.
+  // Finds out the loops of a method before its first compilation. Returns whether they are known.
   bool know_loops(Method& m);
   // Records that the interpreter named a loop that the description does not have.
   void report_unknown_loop(Method& m, uint32_t loop, uint32_t loops);
-  // Records that code that could be entered assumes a slot to hold what the interpreter's frame does
-  // not hold in it. Once a version: a loop that stays interpreted comes here again and again.
+  // Records that enterable code assumes something about a slot that the interpreter's frame
+  // violates. Once per version: a loop that stays interpreted comes here again and again.
   void refuse_frame(Method& m, const Version& v, const jit::SlotLaw& broken);
 
  private:

@@ -35,9 +35,9 @@ Result<NativeStack*> HostStacks::create_stack(void* memory, size_t bytes) try {
   return &t->stacks.add(std::move(stack));
 } catch (const std::exception&) { return out_of_memory("create_stack"); }
 
-// What callers keep in registers may be an address of code, and the host saves registers wherever
-// it likes. So they are spilled into this frame, if the C function has not spilled them into its own, and
-// both frames are copied.
+// Callers may keep code addresses in registers, and the host saves registers wherever it likes. So
+// they are spilled into this frame, unless the C function has spilled them into its own, and both
+// frames are copied.
 Status HostStacks::switch_stack(NativeStack* to) try {
   if (engine_.forked()) return engine_.forked_error();
   if (Status s = engine_.events.check_change("switch_stack"); !s) return s;
@@ -45,7 +45,7 @@ Status HostStacks::switch_stack(NativeStack* to) try {
   if (t == nullptr) return refused("switch_stack: the thread is not attached");
   __builtin_unwind_init();
   Status s = leave_stack(*t, to == nullptr ? t->stacks.own() : *to, __builtin_frame_address(0));
-  asm volatile("");  // a call in the last place would take this frame away first
+  asm volatile("");  // prevents a tail call, which would pop this frame first
   return s;
 } catch (const std::exception&) { return out_of_memory("switch_stack"); }
 
@@ -76,7 +76,8 @@ __attribute__((noinline, no_sanitize("address", "thread"))) Status HostStacks::l
     return refused("switch_stack: the thread is not on the stack that it last announced");
   }
   if (&to == &from) return {};
-  t.loops().unwind(UINT64_MAX);  // which execution is in which is told by addresses of one stack
+  t.loops().unwind(UINT64_MAX);  // nesting of executions is found by comparing addresses, which
+                                 // works on one stack only
   from.host_exits = std::exchange(t.host_exits, to.host_exits);
   from.fuel = sampler::exchange_fuel(to.fuel);
   from.invokes = t.stop.leave_stack();

@@ -1,6 +1,6 @@
-// HostStacks: stacks of the host's own: made, switched to, destroyed.
+// HostStacks: creates, switches to and destroys stacks for the host.
 //
-//   Thread: the one that the stack belongs to.
+//   Thread: the one that owns the stack.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,8 @@ class HostStacks {
   Status destroy_stack(NativeStack* stack);
 
  private:
-  // `frame` is that of the caller. Registers are saved below it, or above it in the frame of a C function.
+  // `frame` is the caller's frame. Registers are saved below it, or above it in the frame of a C
+  // function.
   __attribute__((noinline, no_sanitize("address", "thread"))) Status leave_stack(AttachedThread& t,
                                                                                  NativeStack& to,
                                                                                  const void* frame);

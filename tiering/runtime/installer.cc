@@ -30,7 +30,7 @@ Installer::Role Installer::role_of(const Version& v) {
   return v.copy == Copy::kInstrumented ? Role::kInstrumented : Role::kPlain;
 }
 
-// What can be refused memory comes before the version can be found by threads.
+// All steps that may run out of memory come before threads can find the version.
 void Installer::install(Method& m, std::unique_ptr<Version> version) {
   assert(version != nullptr && !version->freed && !version->retired);
   engine_.machine->note_compiled(m, *version);
@@ -46,7 +46,7 @@ void Installer::install(Method& m, std::unique_ptr<Version> version) {
   finishes([&] { engine_.relay->stress_point(); });
 }
 
-// Not all calls and iterations run code that counts any more.
+// From here on, some calls and iterations run code that does not count.
 void Installer::note_optimized(Method& m, const Version& v) {
   m.only_baseline = false;
   if (v.copy != Copy::kPlain) return;
@@ -61,7 +61,7 @@ void Installer::note_optimized(Method& m, const Version& v) {
 
 void Installer::serve(Method& m, Version& v) {
   Role role = role_of(v);
-  // A copy of a loop is left for the plain code of that loop, which follows its callees.
+  // A loop copy is not watched: it is left for the plain code of the loop, which is watched.
   if (role != Role::kEnterable && role != Role::kLoopCopy) engine_.in_service->watch_callees(v);
   switch (role) {
     case Role::kEnterable:
@@ -82,7 +82,7 @@ void Installer::serve(Method& m, Version& v) {
   }
 }
 
-// Those that are told of the version, and are not told where memory is refused, come after it is published.
+// Notifications, which are skipped if memory runs out, come after the version is published.
 void Installer::serve_optimized(Method& m, const Version& v) {
   assert(v.tier == Tier::kOptimized && v.copy == Copy::kPlain && v.values.empty());
   m.optimizing.own().versions++;

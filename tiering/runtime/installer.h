@@ -1,8 +1,8 @@
-// Installer: puts a new version of a method in service, by the role that it plays.
+// Installer: installs a new version of a method, according to its role.
 //
-// Order of publication: code bytes and tables (the compiler writes them), then the version, then the
-// method's cell. A thread that reaches the code through the cell, or through a pointer that is stored
-// here, finds everything that the code leads to.
+// Order of publication: code bytes and tables (the compiler writes them), then the version, then
+// the method's cell. So a thread that reaches the code through the cell, or through a pointer that
+// is stored here, finds everything that the code refers to.
 //
 //   Thread: any; the caller holds the state mutex.
 #pragma once
@@ -21,16 +21,16 @@ class Installer {
   // `engine` outlives this.
   explicit Installer(Engine& engine) : engine_(engine) {}
 
-  // Takes over `version`, which belongs to `m`, and puts it in service.
+  // Takes ownership of `version`, which belongs to `m`, and installs it.
   void install(Method& m, std::unique_ptr<Version> version);
 
  private:
-  // What a version is for, which says how it comes into service.
+  // The role of a version; it decides how the version is installed.
   enum class Role : uint8_t {
-    kEnterable,     // baseline code for frames that leave optimized code
+    kEnterable,     // baseline code for frames that exit optimized code
     kLoopCode,      // optimized code that is entered at a loop
     kLoopCopy,      // its instrumented copy
-    kOptimized,     // optimized code that calls reach
+    kOptimized,     // optimized code for calls
     kObserving,     // its instrumented copy
     kForValues,     // optimized code for some values of the parameters
     kPlain,         // baseline code

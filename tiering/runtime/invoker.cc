@@ -20,9 +20,9 @@
 namespace uptier::tiering {
 namespace {
 
-// Says that the frames of the host's that a trap has dropped are gone: AddressSanitizer marks the
-// stack around their variables, and they never came to take the marks off. Host functions may go
-// `reserve` bytes below the limit of compiled code.
+// Tells AddressSanitizer that host frames dropped by a trap are gone: it marks the stack around
+// their variables, and the frames never got to remove the marks. Host functions may go `reserve`
+// bytes below the limit of compiled code.
 void forget_dropped_frames([[maybe_unused]] const sampler::ThreadContext& c,
                            [[maybe_unused]] uint64_t reserve) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -33,10 +33,10 @@ void forget_dropped_frames([[maybe_unused]] const sampler::ThreadContext& c,
 #endif
 }
 
-// The fuel of an invoke, taken out of the fuel that the invoke around it still has.
+// The fuel of an invoke, taken from the rest of the enclosing invoke's fuel.
 class FuelScope {
  public:
-  // 0: nothing is counted.
+  // `limit` 0: not limited.
   explicit FuelScope(uint64_t limit) : counts_(limit != 0) {
     if (!counts_) return;
     left_outside_ = sampler::fuel();
@@ -44,7 +44,7 @@ class FuelScope {
     given_ = std::max<int64_t>(given_, 0);
     sampler::exchange_fuel(given_);
   }
-  // Nobody counts beyond the end, where fuel() is -1.
+  // After it has run out, fuel() is -1.
   ~FuelScope() {
     if (!counts_) return;
     int64_t left = std::max<int64_t>(sampler::fuel(), 0);
@@ -67,8 +67,8 @@ Outcome Invoker::call(const void* target, const Signature& signature,
   assert(engine_.here() != nullptr && target != nullptr);
   AttachedThread& t = *engine_.here();
   sampler::ThreadContext& c = t.context();
-  // A thread that describes a method (a first call) counts as blocked; where the host runs guest code
-  // in `build`, the thread runs meanwhile.
+  // A thread that describes a method (a first call) counts as blocked. If the host runs guest code
+  // in `build`, the thread is running meanwhile.
   uintptr_t blocked_at = t.stack_top;
   bool blocked = t.blocked.load(std::memory_order_relaxed) != AttachedThread::kRunning;
   uint32_t exits_to_host = c.exits_to_host;
@@ -88,7 +88,7 @@ Outcome Invoker::call(const void* target, const Signature& signature,
   if (r.trapped) result.trap = take_trap(c);
   bool stopped = t.stop.end(frame);
   if (r.trapped) {
-    c.exits_to_host = exits_to_host;  // the frames of the others have gone
+    c.exits_to_host = exits_to_host;  // the host frames above are gone
     t.host_exits = host_exits;
     engine_.turns.forget_dropped(__builtin_frame_address(0));
     engine_.looks->drop_to(t, looks);
@@ -99,7 +99,7 @@ Outcome Invoker::call(const void* target, const Signature& signature,
   } else {
     result.bits = r.bits;
   }
-  if (c.activation == nullptr && c.pending_trap != 0) {  // it returned all the same
+  if (c.activation == nullptr && c.pending_trap != 0) {  // it returned normally nevertheless
     lose_trap(c);
     c.pending_trap = 0;
   }
@@ -127,7 +127,7 @@ Outcome Invoker::invoke(MethodId id, std::span<const uint64_t> args, const Invok
     if (!engine_.stops.prepare(t->stop)) return {0, {TrapCode::kNoThread, id, 0, 0}};
     deadline = ThreadStop::deadline_after(limits.timeout_ns);
   }
-  // Not entry_address(): another thread may have retired the method since.
+  // Not entry_address(): another thread may have retired that code since.
   return call(engine_.stubs->stub(id), m.info.signature, args, {deadline, limits.fuel});
 }
 

@@ -1,6 +1,6 @@
-// Invoker: calls compiled code from C++, and takes the traps that end it.
+// Invoker: calls compiled code from C++, and handles the traps that end it.
 //
-//   Thread: any that is attached.
+//   Thread: any attached thread.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ class Invoker {
   // All outlive this.
   Invoker(Engine& engine, GuestWaits& guest_waits) : engine_(engine), guest_waits_(guest_waits) {}
 
-  // Calls code from a thread that is attached.
+  // Calls code from an attached thread.
   Outcome call(const void* target, const Signature& signature, std::span<const uint64_t> args,
                CallLimits limits = {});
   // See Runtime::invoke.

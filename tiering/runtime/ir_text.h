@@ -1,4 +1,4 @@
-// A method's IR as text, for people.
+// The text of a method's IR, for people.
 //
 //   Thread: any, without the state mutex.
 #pragma once

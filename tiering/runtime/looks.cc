@@ -37,7 +37,7 @@ void Looks::drop_to(AttachedThread& t, uint32_t depth) noexcept {
 
 void Looks::end_look_locked(Places::Look& look) noexcept {
   engine_.places.end_look(look);
-  // Code that waits to be freed may have waited for this.
+  // Code that waits to be freed may have waited for this look.
   if (engine_.hosts->wait_to_leave()) engine_.in_service->reclaim_locked();
 }
 

@@ -1,7 +1,7 @@
-// Looks: which threads look at methods that they do not run, for LookingAround; and how the relay of code
-// wakes the worker.
+// Looks: keeps track of threads that look at methods they do not run (LookingAround), and wakes the
+// worker for code compaction.
 //
-//   Thread: any, without the state mutex; wake_worker() also with it.
+//   Thread: any, without the state mutex; wake_worker(): also with it.
 #pragma once
 
 #include "tiering/model/places.h"
@@ -20,8 +20,8 @@ class Looks final : public Relay::Service {
   void begin_look(Places::Look& look) override;
   void end_look(Places::Look& look) override;
   void wake_worker() noexcept override;
-  // A trap has dropped the calling thread's frames, and with them its looks but the first `depth`.
-  // Cost: a load where it has dropped none.
+  // A trap has dropped the calling thread's frames, and with them all of its looks except the first
+  // `depth`. Cost: a load if it has dropped none.
   void drop_to(AttachedThread& t, uint32_t depth) noexcept;
 
  private:

@@ -54,14 +54,14 @@ LoopReport loop_report_of(const Method& m, const TimedLoop& t, const MethodProfi
   r.iterations = static_cast<double>(p.estimates[slot->word + slot_word::kLoopIterations]);
   r.timed = p.counts[slot->word + slot_word::kLoopTimed];
   r.cycles = p.loop_cycles(site);
-  // The first execution, which others may be inside of, is not over.
+  // The first execution has not ended; other executions may be inside of it.
   if (r.entries == 0 && r.iterations > 0) r.cycles.reset();
   r.exact_cycles = exact_cycles(m, site - 1, r.entries);
   return r;
 }
 
-// Makes the cycles of a method's loops consistent. Where nothing is known of a loop, the loops inside of it
-// count as inside of the next one outwards. `per_execution`: cycles by which one execution may be off.
+// Makes the cycles of a method's loops consistent. If nothing is known of a loop, its inner loops
+// count as inside the next outer one. `per_execution`: the error of one execution, in cycles.
 void settle_cycles(const Method& m, double per_execution, std::vector<LoopReport>& loops) {
   assert(loops.size() == m.shape->timed_loops.size());
   std::vector<uint32_t> place(loops.size(), UINT32_MAX);
@@ -83,7 +83,7 @@ void settle_cycles(const Method& m, double per_execution, std::vector<LoopReport
   }
 }
 
-// Adds the reports of a method's loops. `off`: cycles by which one execution may be off.
+// Adds the reports of a method's loops. `off`: the error of one execution, in cycles.
 void add_loops(const Method& m, const MethodProfile& p, double off, std::vector<LoopReport>& out) {
   std::vector<LoopReport> loops;
   for (const TimedLoop& t : m.shape->timed_loops) loops.push_back(loop_report_of(m, t, p));
@@ -154,7 +154,7 @@ std::vector<LoopReport> LoopReports::loops() const try {
   return all;
 } catch (const std::exception&) { return {}; }
 
-// Slabs say of which method an execution is.
+// An execution is attributed to a method by its slab.
 void LoopReports::add_executions_locked(const AttachedThread& t,
                                         std::vector<LoopExecution>& to) const {
   uint32_t kept = t.loops().kept();
@@ -167,7 +167,7 @@ void LoopReports::add_executions_locked(const AttachedThread& t,
   }
   for (const auto& e : std::span(t.first_loops).first(kept)) {
     auto at = by_slab.find(e.slab);
-    if (at == by_slab.end()) continue;  // of a method that has gone
+    if (at == by_slab.end()) continue;  // its method is gone
     const Method& m = *at->second;
     LoopExecution x;
     x.method = m.id;

@@ -1,10 +1,10 @@
-// LoopReports: what timed loops took, from the profile and what compilation knows of them.
+// LoopReports: reports of timed loops, from the profile and the compiler's data about them.
 //
-// Cycles of a nest are settled, so that no loop has more than the one around it
-// (profile/data/loop_nest.h). Exclusive cycles are differences of these. The timer's own (profile.h) leave out
-// only those inner executions that were timed, and most are not.
+// The cycles of a nest are settled, so that no loop has more than the one around it
+// (profile/data/loop_nest.h). Exclusive cycles are differences of these. The timer's own exclusive
+// cycles (profile.h) leave out only those inner executions that were timed, and most are not.
 //
-//   Thread: any; what ends in _locked with the state mutex, which the others take.
+//   Thread: any; functions with _locked: with the state mutex, which the others take.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class LoopReports {
   void keep_loop_executions(uint32_t count);
   std::vector<LoopExecution> loop_executions() const;
   std::vector<LoopReport> loops() const;
-  // Adds what a thread has kept.
+  // Adds the executions that a thread has kept.
   void add_executions_locked(const AttachedThread& t, std::vector<LoopExecution>& to) const;
 
  private:

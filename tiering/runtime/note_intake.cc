@@ -26,10 +26,11 @@
 
 namespace uptier::tiering {
 
-// Takes all that is there now, since a caller that removes a method counts on it. It does not go on for as
-// long as threads fill the rings, which may be as fast as this empties them: others want the mutex.
+// Takes all notes that are there now, because a caller that removes a method relies on that. It
+// does not continue for as long as threads fill the rings, possibly as fast as it empties them:
+// other threads are waiting for the mutex.
 bool NoteIntake::drain_locked() {
-  // A ring is rounded up to a power of two, and no note is shorter.
+  // A ring's size is rounded up to a power of two, and no note is shorter than sizeof(Note).
   auto most =
       static_cast<uint32_t>(std::bit_ceil(engine_.options.ring_bytes) / sizeof(sampler::Note));
   bool any = false;
@@ -48,7 +49,7 @@ void NoteIntake::drain_thread_locked(AttachedThread& t, uint32_t most) {
     const sampler::Note* n = t.ring().front();
     if (n == nullptr) return;
     assert(n->method < engine_.methods.size());
-    // Counts are what a thread has counted so far: the next note brings those of one that is lost.
+    // Counts are cumulative: if a note is lost, the next one carries its counts.
     if (!finishes([&] { handle_note(t, *n, t.ring().words(*n)); })) forget_note(*n);
     t.ring().pop();
     engine_.relay->note_changes(1);
@@ -64,13 +65,13 @@ void NoteIntake::take_optimized(Method& m, uint32_t thread, const sampler::Note&
 void NoteIntake::consider(Method& m, const sampler::Note& note) {
   engine_.in_service->touch(m);
   if (engine_.options.tier != TierMode::kAuto || m.is_unstable()) return;
-  // A loop whose method the host does not describe.
+  // A loop of a method that the host refuses to describe.
   bool refused = note.kind == sampler::NoteKind::kFlushIterations && m.failed.load();
   if (refused) return;
   engine_.eviction->make_room_locked(0, false);
   Decision d = engine_.observer->advisor.ask(m, note, engine_.system->snapshot(m));
   if (d.action != Action::kRecompile && d.action != Action::kSpecialize) {
-    // Another arrival at this loop may ask again, when more is known.
+    // Another arrival at this loop may ask again, with more data.
     if (note.kind == sampler::NoteKind::kWantOsr) m.shape->osr_asked[note.loop].store(false);
     return;
   }
@@ -118,7 +119,7 @@ void NoteIntake::back_to_baseline(Method& m) {
   engine_.exits->withdraw_code(m);
 }
 
-// By NoteKind.
+// Indexed by NoteKind.
 const NoteIntake::Handler NoteIntake::kHandlers[] = {
     {nullptr, false},                          // kFiller: internal to the ring
     {&NoteIntake::take_counts, true},          // kFlushCalls
@@ -165,8 +166,8 @@ void NoteIntake::take_counts(Method& m, AttachedThread& t, const sampler::Note& 
   if (learn(m, t, note, counts)) consider(m, note);
 }
 
-// A copy is cheap and wanted soon, so it goes ahead of anything that takes longer. A sample of the rate
-// before, whose end the thread has not seen yet, does not end a rest.
+// A copy is cheap and wanted soon, so it precedes all longer compilations. A late sample at the old
+// rate, of a thread that has not seen the change, does not end a rest.
 void NoteIntake::take_wish_for_copy(Method& m, AttachedThread& t, const sampler::Note& note,
                                     std::span<const uint64_t> counts) {
   assert(note.kind == sampler::NoteKind::kWantCopy);
@@ -190,7 +191,7 @@ void NoteIntake::take_frame(Method& m, AttachedThread&, const sampler::Note& not
 
 void NoteIntake::take_copy_counts(Method& m, AttachedThread& t, const sampler::Note& note,
                                   std::span<const uint64_t> counts) {
-  assert(note.copy != 0);  // CopyRules::number
+  assert(note.copy != 0);  // set by CopyRules::number
   take_optimized(m, t.number(), note, counts);
 }
 

@@ -34,7 +34,7 @@ bool Notes::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uint32_t 
   sampler::Note n = make_note(m, t, kind);
   n.loop = loop;
   if (call != 0) n.calls = call;
-  // The call at hand has counted nothing yet.
+  // The current call has not counted anything yet.
   if (call != 0 && engine_.always_instrumented) n.sampled_calls = call - 1;
   ++s.flushes;
   std::span<const uint64_t> counts = counted_words(m, s);
@@ -43,7 +43,7 @@ bool Notes::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uint32_t 
   n.ages = scheduled && m.probes->plan().recent && !counts.empty() ? 1 : 0;
   bool delivered = t.ring().push(n, counts);
   if (delivered && n.ages != 0) jit::age_tables(m.probes->plan(), s.slab);
-  // Counters that are larger than the ring stay behind; the policy is asked all the same.
+  // Counters that are larger than the ring are not sent; the policy is asked all the same.
   bool pushed = delivered;
   n.ages = 0;
   if (!pushed && counts.size_bytes() > engine_.options.ring_bytes / 2)
@@ -77,9 +77,10 @@ void Notes::brake(Method& m, sampler::Rate in_force) noexcept {
   if (braked && !engine_.rates->active()) guest_waits_.wake_worker();
 }
 
-// The calls of all threads so far, from two words that a claimer changes one after the other: they are
-// read until no claim was under way. A claim is a few instructions, so the bound is never met in
-// practice; past it the result is too great by at most one gap, and the next note puts it right.
+// Returns the calls of all threads so far, from two words that a claimer changes one after the
+// other: reads them until no claim was in progress. A claim takes a few instructions, so the number
+// of tries is never reached in practice; beyond it, the result is too large by at most one gap, and
+// the next note corrects it.
 uint64_t Notes::exact_calls(Method& m) const noexcept {
   assert(m.exact != nullptr);  // made with the method
   std::atomic<int32_t>& countdown = engine_.stubs->shared_countdown(m.id);
@@ -97,7 +98,7 @@ uint64_t Notes::exact_calls(Method& m) const noexcept {
 
 std::span<const uint64_t> counted_words(const Method& m, const sampler::MethodState& s) noexcept {
   if (s.slab == nullptr) return {};
-  // A thread has a slab only of a method whose probes are planned.
+  // A thread has a slab only for methods whose probes are planned.
   assert(m.slab_words.load(std::memory_order_relaxed) != Method::kNotPlanned);
   return {s.slab, m.slab_words.load(std::memory_order_relaxed)};
 }

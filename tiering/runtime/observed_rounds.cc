@@ -14,10 +14,10 @@
 namespace uptier::tiering {
 namespace {
 
-// A burst is over after so many rounds, or so long.
+// A burst ends after this many iterations, or after this time.
 constexpr uint32_t kBurstRounds = 16;
 constexpr uint64_t kBurstNs = 150'000;
-// After a burst that took longer, the loop rests longer than usual (control/loop_copy_control.h).
+// After a longer burst, the loop rests longer than usual (control/loop_copy_control.h).
 constexpr uint64_t kLongBurstNs = kBurstNs;
 
 }  // namespace
@@ -62,7 +62,7 @@ jit::Leave ObservedRounds::observed_round(Method& m, jit::LeaveState& s, const j
   if (!frame_moves_.prepare_move(s, from, row, *back->code)) return jit::Leave::kStay;
   uint64_t ns = t == nullptr ? 0 : now_ns() - t->burst.began_ns;
   if (ns > kLongBurstNs) {
-    // By now it may say that the frame is to be observed again.
+    // The word may already request that the frame be observed again.
     jit::PollWord& next = back->polls.words()[loop];
     auto again = static_cast<uint32_t>(OsrOut::kObserve);
     next.compare_exchange_strong(again, 0, std::memory_order_relaxed);
@@ -94,7 +94,7 @@ bool ObservedRounds::stress_observe(Method& m, jit::LeaveState& s, const jit::Co
 
 bool ObservedRounds::burst_goes_on(const Method& m, AttachedThread& t,
                                    const jit::Code& from) const noexcept {
-  assert(loop_copy(m, from.observed_loop()) != nullptr);  // `from` is one
+  assert(loop_copy(m, from.observed_loop()) != nullptr);  // `from` is a loop copy
   const Version* copy = loop_copy(m, from.observed_loop())->version.load(std::memory_order_acquire);
   if (copy == nullptr || copy->code.get() != &from) return false;
   if (counted_copy(t.state(m.id).optimized_slab) != copy->copy_number) return false;

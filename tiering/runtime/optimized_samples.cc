@@ -15,7 +15,7 @@
 namespace uptier::tiering {
 namespace {
 
-// Samples that a thread hands over at once.
+// Number of samples in one note.
 constexpr uint32_t kWindowSamples = 64;
 
 }  // namespace
@@ -48,10 +48,10 @@ void OptimizedSamples::count_optimized(Method& m, AttachedThread& t) noexcept {
   if (widens) m.optimizing.made()->rate.widen({s.rate}, engine_.schedule.ladder);
 }
 
-// The words of the method's own blocks go on through all copies, in the same slab wherever it is large
-// enough: a frame of an earlier copy may be under way further out, and count there. If it calls itself,
-// its words of inlined bodies are another copy's in the new slab. There are never fewer than its copy
-// had, so nothing else is hit.
+// The words of the method's own blocks continue through all copies, in the same slab if it is large
+// enough. A frame of an earlier copy may still be running further out, and counts there. If it
+// recurses, its words of inlined bodies are written to the words of another copy in the new slab.
+// The new slab is at least as large as the old copy's, so nothing else is overwritten.
 bool OptimizedSamples::ready_slab(Method& m, AttachedThread& t, const Version& copy) noexcept {
   sampler::MethodState& s = t.state(m.id);
   uint64_t* slab = s.optimized_slab;
@@ -59,7 +59,7 @@ bool OptimizedSamples::ready_slab(Method& m, AttachedThread& t, const Version& c
   uint32_t own = m.probes->optimized_plan().bytes / 8;
   assert(copy.copy_number != 0 && copy.copy_words >= own);  // CopyRules::number
   if (slab != nullptr) {
-    // What is larger than the ring stays behind, as at any flush.
+    // Counts larger than the ring are not sent, as at any flush.
     bool fits = slab_words(slab) * 8 <= engine_.options.ring_bytes / 2;
     if (!post_optimized(m, t) && fits) return false;
   }

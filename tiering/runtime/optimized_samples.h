@@ -1,8 +1,8 @@
 // OptimizedSamples: samples of calls of optimized code, which run its instrumented copy.
 //
-// What the copy counts, and what its windows say, is in control/copy_control.h.
+// control/copy_control.h describes the counts of the copy, and the evaluation of its windows.
 //
-//   Thread: the guest's own, below guest frames. The law is in guest.h.
+//   Thread: the guest's own, below guest frames. guest.h has the law.
 #pragma once
 
 #include <atomic>
@@ -25,24 +25,25 @@ class OptimizedSamples {
   OptimizedSamples(Engine& engine, GuestWaits& guest_waits, Notes& notes)
       : engine_(engine), guest_waits_(guest_waits), notes_(notes) {}
 
-  // Whether an instrumented copy is in service, or is away only while its successor is made.
+  // Says whether an instrumented copy is in service, or is missing only while its successor is
+  // made.
   bool awaits_optimized(const Method& m) const noexcept;
   // Returns the rate that a method should have now.
   sampler::Rate rate_of(const Method& m) const noexcept;
-  // A call is due to be observed while optimized code is in service: returns the copy that it runs, or
-  // null when it runs plain. Samples at the rate of baseline code are none.
+  // A call may be sampled while optimized code is in service: returns the copy to run, or null to
+  // run plain code. Samples at the rate of baseline code do not count here.
   const void* optimized_sample(Method& m, AttachedThread& t) noexcept;
-  // Another sample begins.
+  // Begins another sample.
   void count_optimized(Method& m, AttachedThread& t) noexcept;
-  // Makes the thread's slab one of this copy. Returns whether it is.
+  // Makes the thread's slab one for this copy. Returns whether that worked.
   bool ready_slab(Method& m, AttachedThread& t, const Version& copy) noexcept;
   sampler::Note optimized_note(Method& m, AttachedThread& t) noexcept;
 
  private:
-  // Hands over what the copy counted. Returns whether the ring took it; the counts are cumulative, so
-  // what it refused is contained in the next note.
+  // Passes the counts of the copy on. Returns whether the ring had room; counts are cumulative, so
+  // the next note contains them in any case.
   bool post_optimized(Method& m, AttachedThread& t) noexcept;
-  // The rate of methods whose optimized code is observed.
+  // The rate of methods with observed optimized code.
   sampler::Rate optimized_rate(const Method& m) const noexcept;
 
   Engine& engine_;

@@ -26,7 +26,7 @@ constexpr std::string_view kOfThePolicy[] = {
     "drift_samples", "exit_limit",  "exit_limit_loop", "exit_retries", "value_share",
     "value_samples", "miss_share",  "max_recompiles",  "epsilon"};
 constexpr std::string_view kOfFlushes[] = {"flush_first", "flush_growth", "loop_flush_first"};
-// Read where they are needed, with the state mutex, or copied with it.
+// Read where they are needed, under the state mutex, or copied under it.
 constexpr std::string_view kOthers[] = {"observe_optimized", "value_versions", "trials",
                                         "deopt_cold",        "cold_samples",   "removed_kept",
                                         "decisions_kept",    "max_queue",      "profile_decay",

@@ -1,9 +1,10 @@
-// OptionChanges: options that change while threads run: all that slow paths, the policy and compilations read
-// where they need them. What code, stubs, counters or memory were made for is fixed for life.
+// OptionChanges: changes options while threads run: all options that slow paths, the policy and
+// compilations read when they need them. Options that shaped code, stubs, counters or memory are
+// fixed for life.
 //
-// Threads are not stopped. A rate is one word a method, which each thread looks at when it is fit
-// for a change (sampler/schedule.h); what was counted before is weighed by the rate before. A flush that
-// was planned stands until then.
+// Threads are not stopped. A rate is one word per method, which each thread reads at moments that
+// are fit for a change (sampler/schedule.h); earlier counts have the weight of the earlier rate. A
+// planned flush stands until then.
 //
 //   Thread: any, without the state mutex.
 #pragma once
@@ -28,9 +29,9 @@ class OptionChanges {
   Status observe(Sampling how);
 
  private:
-  // Returns why an option that may change in other runtimes may not in this one, or null.
+  // Returns the reason why an option cannot change in this runtime, or null.
   const char* obstacle_to(std::string_view name, const Options& to) const;
-  // Brings what is derived from an option up to date.
+  // Updates the data derived from an option.
   void apply_locked(std::string_view name);
   void change_policy_locked();
 

@@ -10,7 +10,7 @@
 namespace uptier::tiering {
 namespace {
 
-// A line of text in memory of its own: nothing is allocated.
+// A line of text in its own buffer; it does not allocate.
 class Line {
  public:
   void add(const char* text) { add(text, std::strlen(text)); }

@@ -15,17 +15,17 @@
 namespace uptier::tiering {
 namespace {
 
-// What a call takes between the host's frame and that of the code, in optimized builds.
+// Stack that a call takes between the host's frame and the frame of the code, in optimized builds.
 constexpr uint64_t kCallStack = 4096;
 
-// Whether this thread can run code instead of the loop's interpreter. The code checks the stack as well
-// where it calls, but then the call is lost; here the interpreter goes on.
+// Says whether this thread can run code instead of the loop's interpreter. The code also checks the
+// stack when it makes calls, but then the call traps; here the interpreter just continues.
 bool may_enter(const sampler::ThreadContext& c, const Version& v) {
   uint64_t frame = v.code == nullptr ? 0 : v.code->tables().frame_size;
   return c.exits_to_host < Runtime::kMostExitsToHost && Runtime::stack_left() >= frame + kCallStack;
 }
 
-// Makes the next arrival at one of the method's loops come to osr_enter.
+// Makes the next arrival at a loop of the method call osr_enter.
 void ask_at_next_arrival(sampler::MethodState& s) noexcept {
   sampler::store_seen(s.iterations, sampler::iterations_so_far(s));
   s.loop_gap = s.loop_countdown = 1;
@@ -38,7 +38,7 @@ std::optional<Outcome> OsrEntry::enter(MethodId id, LoopId loop, std::span<const
                                        const uint64_t* frame) {
   AttachedThread* t = engine_.here();
   if (t == nullptr || !engine_.is_method(id) || engine_.events.in_subscriber()) {
-    *loop_countdown(id) = 1 << 30;  // nobody counts by it
+    *loop_countdown(id) = 1 << 30;  // nothing counts with it
     return std::nullopt;
   }
   Method& m = engine_.method(id.index());
@@ -62,7 +62,7 @@ std::optional<Outcome> OsrEntry::enter(MethodId id, LoopId loop, std::span<const
     words.assign(args.begin(), args.end());
     words.push_back(reinterpret_cast<uintptr_t>(frame));
   });
-  if (!ready) return std::nullopt;  // the interpreter goes on
+  if (!ready) return std::nullopt;  // the interpreter continues
   assert(v->from_host && v->osr_loop == loop);
   m.shape.made()->osr_entries.fetch_add(1, std::memory_order_relaxed);
   ask_at_next_arrival(t->state(id));
@@ -70,7 +70,7 @@ std::optional<Outcome> OsrEntry::enter(MethodId id, LoopId loop, std::span<const
   return invoker_.call(v->entry, signature, words);
 }
 
-// A thread that is not attached has a word for methods of the first block only.
+// A thread that is not attached has words for methods of the first block only.
 ptrdiff_t OsrEntry::loop_countdown_offset(MethodId m) const noexcept {
   if (!engine_.is_method(m) || m.index() >= sampler::kBlockMethods) {
     return offsetof(sampler::ThreadContext, nobodys_countdown);
@@ -96,7 +96,7 @@ bool OsrEntry::host_loop_event(Method& m, AttachedThread& t, LoopId loop) {
   bool can_count = engine_.always_instrumented && counters_.ready_to_count(m, t);
   sampler::LoopEvent e = sampler::loop_event_plain(s, schedule, rate, can_count, random);
   if (!e.flush) return false;
-  // The host describes the method when the iterations are enough for a compilation, not before.
+  // The host describes the method only once the iterations justify a compilation.
   if (can_enter_loops(m)) finishes([&] { guest_waits_.know_loops(m); });
   bool delivered = notes_.post(m, t, sampler::NoteKind::kFlushIterations, loop.index());
   if (delivered && e.change) sampler::commit_rate(s, schedule, rate, can_count, random, e);

@@ -1,8 +1,9 @@
-// OsrEntry: from a loop of the host's interpreter into compiled code (on-stack replacement).
+// OsrEntry: moves a loop of the host's interpreter into compiled code (on-stack replacement).
 //
-// The interpreter's frame is left where it is: the rest of the call runs as a call of its own,
-// which takes the call's arguments and the address of the host's slots. That code may leave for the
-// interpreter again, whose loop comes here: each round is deeper on the stack. may_enter() ends it.
+// The interpreter's frame stays where it is: the rest of the call runs as a nested call, which
+// takes the call's arguments and the address of the host's slots. That code may exit to the
+// interpreter again, whose loop may come here again: each time the stack gets deeper. may_enter()
+// limits that.
 //
 //   Thread: any; the calling thread's own state.
 #pragma once
@@ -47,15 +48,15 @@ class OsrEntry {
   uint64_t* counters(MethodId m) noexcept;
 
  private:
-  // Handles what is due of the schedule where the interpreter has found the countdown so. Returns whether
-  // it is a flush. A burst cannot run here: one that is due is skipped, and one that is under way ends,
-  // unless all is counted.
+  // Handles the due actions of the schedule when the interpreter's countdown has run out. Returns
+  // whether it is a flush. A burst cannot run here: a due one is skipped, and a running one ends,
+  // unless everything is counted.
   bool host_loop_event(Method& m, AttachedThread& t, LoopId loop);
   bool can_enter_loops(const Method& m) const noexcept;
-  // Applies the stress plan at an arrival in the interpreter: makes the code that it can enter.
+  // Applies stress at an arrival in the interpreter: makes the code that it can enter.
   void stress_host_arrival(Method& m, AttachedThread& t, LoopId loop);
-  // Returns what an interpreter can enter at a loop, or null. `tells`: a loop that the description does
-  // not have is reported.
+  // Returns the version that an interpreter can enter at a loop, or null. `tells`: reports a loop
+  // that the description does not have.
   const Version* host_loop_code(Method& m, LoopId loop, bool tells);
 
   Engine& engine_;

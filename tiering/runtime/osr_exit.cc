@@ -22,7 +22,7 @@ void note_moved(const Engine& engine, const Version& to, const jit::Code& from) 
   if (AttachedThread* t = engine.here()) t->events.push(entered_event(to, from.serial()));
 }
 
-// The word is cleared before anything is looked at: what is installed later sets it again.
+// The word is cleared before anything is read: a later install sets it again.
 jit::Leave OsrExit::poll(jit::LeaveState& s, const jit::Code& from,
                          const jit::ExitRow& row) noexcept {
   Method& m = engine_.method(from.method().index());
@@ -32,7 +32,7 @@ jit::Leave OsrExit::poll(jit::LeaveState& s, const jit::Code& from,
   jit::PollWord& word = from.polls()[loop];
   // Acquire pairs with the release in Version::call_back().
   OsrOut why = reason_in(word.exchange(0, std::memory_order_acq_rel));
-  // A frame of another thread has taken what the word said, or another thread is to stop.
+  // A frame of another thread has taken the request, or the word only asked another thread to stop.
   if (why == OsrOut{}) return jit::Leave::kStay;
   bool observed = from.observed_loop().valid();
   if (why == OsrOut::kObserve) {

@@ -1,17 +1,17 @@
-// OsrExit: frames of old optimized code are called back, to newer code of the same loop if there is any.
+// OsrExit: calls frames of old optimized code back, to newer code of the same loop if there is any.
 //
-//   worker   a callee comes into service that a version reaches by its stub, or the version is
-//            taken out of service: its poll words are set, one a loop
-//   guest    finds one set at a loop header. Is there newer code for this loop? Then the frame goes
-//            there; if not, the word is cleared, the code is asked for, and the frame stays
+//   worker   a callee that a version calls by its stub was optimized, or the version is taken out of
+//            service: its poll words are set, one per loop
+//   guest    finds one set at a loop header. If there is newer code for this loop, the frame moves
+//            there; if not, the word is cleared, the code is requested, and the frame stays
 //   worker   makes that code when it is due (control/newer_code.h), installs it, and sets the words of
 //            older versions again
 //
-// So a frame never waits in plainer code, and a check that finds nothing costs once. The words of
-// versions that calls still reach are set for one frame at a time: what comes after it is no older
+// So a frame never waits in plainer code, and a poll that finds nothing costs only once. The words
+// of versions that calls still reach are set for one frame at a time: later frames are no older
 // than the code that calls reach.
 //
-//   Thread: the guest's own, below guest frames. The law is in guest.h.
+//   Thread: the guest's own, below guest frames. guest.h has the law.
 #pragma once
 
 #include "jit/code/leave.h"
@@ -26,8 +26,8 @@ struct Method;
 class ObservedRounds;
 struct Version;
 
-// Records, for subscribers of events, that a frame of the calling thread left code at an exit, for a
-// reason (static); and that it went on in another version. Cost: a load while nobody wants to know.
+// Records, for subscribers of events, that a frame of the calling thread left code at an exit, for
+// a reason (static); and that it moved to another version. Cost: a load if no subscriber wants it.
 void note_left(const Engine& engine, const jit::Code& from, const char* why,
                uint32_t exit) noexcept;
 void note_moved(const Engine& engine, const Version& to, const jit::Code& from) noexcept;
@@ -43,12 +43,14 @@ class OsrExit {
         frame_moves_(frame_moves),
         observed_rounds_(observed_rounds) {}
 
-  // Optimized code asks at a loop header, whose poll word is set. Returns whether the frame stays.
+  // Optimized code polls at a loop header, and its poll word is set. Returns whether the frame
+  // stays.
   jit::Leave poll(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row) noexcept;
 
  private:
-  // Applies the stress plan. Words are never 0. A point that is forced goes to code for this loop, which
-  // is made on the spot: every third one to baseline code, every third one to an instrumented copy.
+  // Applies stress; then words are never 0. At a forced point the frame moves to code for this
+  // loop, made on the spot: every third one to baseline code, every third one to an instrumented
+  // copy.
   jit::Leave stress_poll(Method& m, jit::LeaveState& s, const jit::Code& from,
                          const jit::ExitRow& row) noexcept;
 

@@ -28,7 +28,7 @@ bool has(const Method& m, SlotKind kind) {
                              [&](const Slot& s) { return s.kind == kind; });
 }
 
-// The stubs: the key of a table's entry is the address of one.
+// The stubs: a table entry's key is the address of a stub.
 struct Stubs {
   const jit::CodeSpace& space;
   const jit::StubTable& table;
@@ -43,8 +43,8 @@ bool Stubs::name_one_of(uint64_t word, const Places::Set& places) const {
   return m.valid() && m.index() < places.size() && places[m.index()];
 }
 
-// Adds to `held` what the tables of a slab, or of a snapshot of it, hold of the methods of some places. A
-// table that would not hold still may hold anything: UINT64_MAX of each.
+// Adds to `held` the counts of methods in `places` from the tables of a slab or of its snapshot. If
+// a table kept changing, it may hold any counts: uses UINT64_MAX for each method.
 void forget_in_slab(const Method& m, uint32_t stream, const uint64_t* slab, uint64_t size,
                     const Stubs& stubs, const Places::Set& places, ForgottenTargets& held) {
   if (slab == nullptr) return;
@@ -114,7 +114,7 @@ void PlaceTaking::free_places_locked(size_t kept) {
 }
 
 void PlaceTaking::forget_locked(Method& m) {
-  // Frames may have counted since it was retired; they are gone now.
+  // Frames may have counted after the method was retired; they are gone now.
   if (m.retired && !m.forgotten) flushes_.flush_removed_locked(m, HostUse::kOver);
   if (!m.forgotten) engine_.events.emit(event_of(EventKind::kForgotten, m));
   assert(m.removed && !engine_.is_method(m.id));
@@ -129,7 +129,7 @@ void PlaceTaking::forget_locked(Method& m) {
     sampler::MethodState& s = t->state(m.id);
     static constexpr sampler::MethodState kUnseen{};
     if (std::memcmp(&s, &kUnseen, sizeof s) == 0) continue;  // its page may not exist
-    // A record in the ring has the address of the slab's word that counts it when it is lost.
+    // A record in the ring has the address of the slab word that counts it if it is lost.
     if (has(m, SlotKind::kLog)) engine_.threads.keep_log(*t);
     if (s.slab != nullptr && s.slab != m.shape->shared) {
       t->slabs().give(s.slab, m.slab_words.load(std::memory_order_relaxed));
@@ -139,8 +139,8 @@ void PlaceTaking::forget_locked(Method& m) {
   }
 }
 
-// No word becomes the address of a method that is not called any more; so whatever is in the rings
-// by now, or comes later from before this, names no more than is found here.
+// A method that is no longer called gets no new table entries. So notes in the rings, and later
+// notes of counts from before this, name only methods that are found here.
 void PlaceTaking::forget_in_tables_locked(const Places::Set& places) {
   if (std::ranges::find(places, true) == places.end()) return;
   note_intake_.drain_locked();
@@ -150,7 +150,7 @@ void PlaceTaking::forget_in_tables_locked(const Places::Set& places) {
     std::map<uint32_t, ForgottenTargets> held;
     for (const auto& t : engine_.threads) {
       sampler::MethodState& s = t->state(m->id);
-      // The owner sets them once, or changes to a larger one.
+      // The owner sets each pointer once, or changes it to a larger slab.
       auto* slab = __atomic_load_n(&s.slab, __ATOMIC_ACQUIRE);
       auto* optimized = __atomic_load_n(&s.optimized_slab, __ATOMIC_ACQUIRE);
       uint32_t number = t->number();

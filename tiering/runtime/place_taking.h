@@ -1,5 +1,5 @@
-// PlaceTaking: takes a place for a new method: one that no method has had, or that of a removed one
-// once nothing means the removed one any more (model/places.h).
+// PlaceTaking: takes a place for a new method: one that was never used, or the place of a removed
+// method once nothing refers to it any more (model/places.h).
 //
 //   Thread: the caller holds the state mutex.
 #pragma once
@@ -28,15 +28,15 @@ class PlaceTaking {
     MethodId id;
     bool again = false;  // another method had it
   };
-  // Returns a place for the method `name`. Errors: kResourceExhausted, when max_methods is reached.
+  // Returns a place for the method `name`. Errors: kResourceExhausted, if max_methods is reached.
   Result<Place> take_place_locked(const std::string& name);
 
  private:
-  // Frees places of removed methods, all but the last `kept`.
+  // Frees the places of removed methods, except the last `kept`.
   void free_places_locked(size_t kept);
-  // Clears what the runtime and its threads hold of a method whose place goes to another.
+  // Clears the data of the runtime and its threads about a method whose place goes to another.
   void forget_locked(Method& m);
-  // Takes what tables of call targets hold of the methods in these places; see
+  // Handles the counts in tables of call targets for the methods in these places; see
   // observe/forgotten_targets.cc.
   void forget_in_tables_locked(const Places::Set& places);
 

@@ -10,7 +10,7 @@
 namespace uptier {
 namespace {
 
-// Where the number of a plan begins in the function_index of its method.
+// Position of the plan number in the function_index of its method.
 constexpr uint32_t kFunctionBits = 20;
 constexpr uint32_t kMostFunctions = 1u << kFunctionBits;
 constexpr uint32_t kMostPlans = 1u << (32 - kFunctionBits);
@@ -25,8 +25,8 @@ struct PlannedHost::Impl {
   struct Function {
     MethodId method;
     uint32_t plans = 0;
-    std::unique_ptr<int32_t> patience = nullptr;  // a countdown while the runtime has none
-    bool looked = false;                          // it counts down for the runtime now
+    std::unique_ptr<int32_t> patience = nullptr;  // a countdown, used while the runtime has none
+    bool looked = false;                          // the countdown belongs to the runtime now
   };
   struct Method {
     uint32_t function = 0;
@@ -34,7 +34,7 @@ struct PlannedHost::Impl {
     uint32_t exits = 0;
     std::unique_ptr<HostPlan> plan = nullptr;
   };
-  // What became of a function's plans so far.
+  // Totals of a function's earlier plans.
   struct Past {
     uint32_t plans = 0, exits = 0;
     bool guesses = true;
@@ -49,9 +49,9 @@ struct PlannedHost::Impl {
 
   PlanLimits limits;
   std::vector<Function> functions = {};
-  std::mutex mutex = {};                    // of what follows
-  std::map<MethodId, Method> methods = {};  // that are not gone
-  std::map<uint32_t, Past> past = {};       // by function, of those that are
+  std::mutex mutex = {};                    // guards all below
+  std::map<MethodId, Method> methods = {};  // that exist
+  std::map<uint32_t, Past> past = {};       // by function, of methods that are gone
 };
 
 PlannedHost::PlannedHost(Runtime& runtime, PlanLimits limits)
@@ -70,7 +70,7 @@ Status PlannedHost::add(uint32_t function) try {
   if (f.plans == kMostPlans) return refused_plan(of, "a function has at most 4096 plans");
   of.key.function_index |= f.plans << kFunctionBits;
   if (f.plans != 0) of.name += "#" + std::to_string(f.plans + 1);
-  // Made before: from add_method() on nothing is refused.
+  // Made first: from add_method() on, nothing may fail.
   std::map<MethodId, Impl::Method> made;
   made.emplace(MethodId::none(), Impl::Method{function});
   auto node = made.extract(made.begin());
@@ -97,7 +97,8 @@ HostPlan& PlannedHost::plan_of(MethodId m) {
   return *method.plan;
 }
 
-// What the method was stays in the summary. Its plan ends without the lock, as it was in use.
+// The method's counts stay in the summary. Its plan is destroyed after the lock is released, since
+// it is always used without the lock.
 void PlannedHost::forget(MethodId m) {
   Impl::Method gone;
   std::lock_guard lock(impl_->mutex);
@@ -116,7 +117,7 @@ void PlannedHost::exited(MethodId m) {
     exits = ++method.exits;
     function = method.function;
   }
-  // Again after as many more, where the place for another was not free yet.
+  // Tries again after as many more exits if there was no free place for another plan.
   const uint32_t limit = impl_->limits.exits;
   if (limit != 0 && exits % limit == 0 && method(function) == m) replan(function);
 }
@@ -125,11 +126,11 @@ void PlannedHost::replan(uint32_t function) {
   MethodId old[] = {method(function)};
   look_again(function);
   if (impl_->functions[function].plans >= impl_->limits.plans) return;
-  runtime_.retire_methods({});  // those that have ended since give their places
+  runtime_.retire_methods({});  // plans that have ended since free their places
   if (add(function)) runtime_.retire_methods(old);
 }
 
-// The runtime's countdown begins at once; a loop that is new has nothing to say yet.
+// Starts the runtime's countdown at once; a new loop has no history.
 void PlannedHost::look_again(uint32_t function) {
   Impl::Function& f = impl_->functions[function];
   if (f.patience == nullptr) f.patience = std::make_unique<int32_t>();

@@ -14,8 +14,8 @@ namespace uptier::tiering {
 
 void Quiescence::pass_quiescent(AttachedThread& t) noexcept {
   assert(&t == engine_.here());
-  // Release: every use of old code by this thread comes before; seq_cst orders the load of the
-  // epoch before the thread's next load of a cell.
+  // Release: all uses of old code by this thread come before. seq_cst orders the load of the epoch
+  // before the thread's next load of a cell.
   if (t.stacks.any_suspended()) return back_in_host(t);
   t.epoch.store(engine_.reclaimer->epoch(), std::memory_order_seq_cst);
   if (!engine_.reclaimer->has_limbo()) return;
@@ -36,13 +36,13 @@ void Quiescence::end_blocked() noexcept {
   if (AttachedThread* t = engine_.here()) t->leave_blocked();
 }
 
-// Frames of compiled code may still be above: entry() is called without an Activation, and its code
-// may have called the host function that invoked. So the stack is asked.
+// Frames of compiled code may still be on the stack: entry() is called without an Activation, and
+// its code may have called the host function that called invoke. So the stack is scanned.
 void Quiescence::back_in_host(AttachedThread& t) noexcept {
   if (!engine_.reclaimer->has_limbo()) return;
-  __builtin_unwind_init();  // what callers keep in registers is on the stack, too
+  __builtin_unwind_init();  // spills registers that callers use, so that they are scanned, too
   reclaim_beside(t);
-  asm volatile("");  // a call in the last place would take this frame away first
+  asm volatile("");  // prevents a tail call, which would pop this frame first
 }
 
 __attribute__((noinline)) void Quiescence::reclaim_beside(AttachedThread& t) noexcept {

@@ -1,7 +1,7 @@
-// Quiescence: where a thread says that it runs no compiled code, or waits outside of it.
+// Quiescence: the points at which a thread declares that it runs no compiled code, or waits outside
+// of it.
 //
-// Retired code is freed when no thread can run it any more (serve/reclaimer.h). These are the places
-// where threads tell.
+// Retired code is freed when no thread can run it any more (serve/reclaimer.h).
 //
 //   Thread: the attached thread itself.
 #pragma once
@@ -20,10 +20,10 @@ class Quiescence {
   void pass_quiescent(AttachedThread& t) noexcept;
   // The calling thread waits outside compiled code from here on, if it is attached.
   void begin_blocked() noexcept;
-  // It does not any more.
+  // The calling thread no longer waits.
   void end_blocked() noexcept;
-  // The outermost invoke has returned: frees what the thread kept alive. Cost: nothing unless code
-  // waits to be freed, then a walk over the thread's stack.
+  // The outermost invoke has returned: frees the code that only this thread kept alive. Cost:
+  // nothing, unless code waits to be freed; then a scan of the thread's stack.
   void back_in_host(AttachedThread& t) noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// Registry: methods come, and are found.
+// Registry: adds methods, and finds them.
 //
 //   Thread: any, without the state mutex.
 #pragma once

@@ -39,14 +39,15 @@ void Removal::retire_methods(std::span<const MethodId> methods) {
   engine_.hosts->tell();
 }
 
-// No step leaves an address of a Method in this frame: the stack is searched for such addresses. Hosts may
-// die when it returns, so it may not be refused: what it needs memory for can be left out.
+// No step may leave the address of a Method in this frame, because the stack is scanned for such
+// addresses. Hosts may be destroyed when it returns, so it must not fail: work that needs memory
+// can be skipped.
 void Removal::take_out(std::span<const MethodId> all, HostUse after) {
   __builtin_unwind_init();  // as in add_method
   StillHere still(engine_.here());
-  LookingAround looking(*engine_.looks);  // nobody forgets them meanwhile
+  LookingAround looking(*engine_.looks);  // keeps the methods from being forgotten meanwhile
   MethodId room[64];
-  do {  // also for no method at all: what has ended since is reclaimed
+  do {  // also for an empty list: reclaims code that is no longer used
     auto some = all.first(std::min(all.size(), std::size(room)));
     all = all.subspan(some.size());
     std::span<const MethodId> ids = refuse_calls(some, after, room);
@@ -89,7 +90,8 @@ __attribute__((noinline)) void Removal::retire_code(std::span<const MethodId> id
     finishes([&] { engine_.in_service->withdraw_locked(m); });
     for (auto& v : m.versions) {
       if (!v->retired) engine_.reclaimer->retire(*v);
-      if (after == HostUse::kOver) v->give_back();  // nothing runs it, and its host may go
+      // Nothing runs it, and its host may be destroyed.
+      if (after == HostUse::kOver) v->give_back();
     }
     if (m.host_use == HostUse::kTold) engine_.hosts->tell_later_locked(m);
   }

@@ -1,4 +1,4 @@
-// Removal: methods go: out of the table at once, their code when nothing runs it any more.
+// Removal: removes methods: from the table at once, their code when nothing runs it any more.
 //
 //   Thread: any, without the state mutex.
 #pragma once
@@ -28,17 +28,18 @@ class Removal {
   void retire_methods(std::span<const MethodId> methods);
 
  private:
-  // `after`: until when the hosts may be asked.
+  // `after`: how long the hosts may still be asked.
   void take_out(std::span<const MethodId> all, HostUse after);
-  // Returns those that were in service, and if the hosts may die now, those that were retired. They are
-  // in `room`, which is as long as `all`.
+  // Returns the methods that were in service and, if the hosts may be destroyed now, the retired
+  // ones. They are stored in `room`, which is as long as `all`.
   __attribute__((noinline)) std::span<const MethodId> refuse_calls(std::span<const MethodId> all,
                                                                    HostUse after,
                                                                    std::span<MethodId> room);
-  // A host that is not to be asked any more may die soon. What is compiled of others is compiled still.
+  // Hosts that must not be asked any more may be destroyed soon, so waits for compilations of their
+  // methods. Compilations of other methods continue.
   __attribute__((noinline)) void await_compilations(std::span<const MethodId> ids);
   __attribute__((noinline)) void retire_code(std::span<const MethodId> ids, HostUse after);
-  // Nothing leads to the method any more but what refers to it; see model/places.h.
+  // Nothing leads to the method any more, except the references to it; see model/places.h.
   void take_out_locked(Method& m, HostUse after);
 
   Engine& engine_;

@@ -56,7 +56,7 @@ MethodReport report_of(const Method& m) {
     r.flushes += s.flushes;
   }
   for (const auto& v : m.versions) {
-    if (v->moved) continue;  // it is there once more
+    if (v->moved) continue;  // its new version is in the list as well
     r.versions.push_back(report_of(*v));
     bool calls_reach_it = !v->osr_loop.valid() && !v->retired && !v->enterable;
     if (calls_reach_it) r.tier = std::max(r.tier, v->tier);

@@ -1,6 +1,6 @@
-// ReportMaker: what the runtime did, as data.
+// ReportMaker: makes the reports of the runtime, as data.
 //
-//   Thread: any; what ends in _locked with the state mutex, which the others take.
+//   Thread: any; functions with _locked: with the state mutex, which the others take.
 #pragma once
 
 #include <optional>
@@ -31,14 +31,14 @@ class ReportMaker {
   std::vector<LogRecord> read_log();
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
                                      std::string_view key);
-  // Returns what has been lost so far. The caller holds the state mutex.
+  // Returns the losses so far. The caller holds the state mutex.
   LossReport losses_locked() const;
 
  private:
   Engine& engine_;
   UnattachedCalls& unattached_calls_;
 
-  // Says in `r` what the schedule does with a method now.
+  // Fills in the current sampling state of a method.
   void report_observing(const Method& m, MethodReport& r) const;
 };
 

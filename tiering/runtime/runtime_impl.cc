@@ -196,7 +196,7 @@ Result<NativeStack*> RuntimeImpl::create_stack(void* low, size_t bytes) {
 Status RuntimeImpl::switch_stack(NativeStack* to) { return stacks_.switch_stack(to); }
 Status RuntimeImpl::destroy_stack(NativeStack* stack) { return stacks_.destroy_stack(stack); }
 
-// ---- What was seen ------------------------------------------------------------------------------
+// ---- Results ------------------------------------------------------------------------------------
 
 void RuntimeImpl::flush() {
   if (engine_.is_in_subscriber("flush")) return;

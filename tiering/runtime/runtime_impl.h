@@ -1,5 +1,5 @@
-// RuntimeImpl: the runtime behind the public interface. It owns the engine and the verbs that work on it,
-// and forwards each call to one of them.
+// RuntimeImpl: the runtime behind the public interface. It owns the engine and the operations on
+// it, and forwards each call to one of them.
 #pragma once
 
 #include <memory>
@@ -30,8 +30,8 @@ class RuntimeImpl final : public Runtime {
   static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink,
                                                  Policy* policy);
   ~RuntimeImpl() override;
-  // In the child of a fork nothing is done: members could not be destroyed, since threads that wait on
-  // them are gone.
+  // In the child of a fork it does nothing: members cannot be destroyed, because threads that wait
+  // on them no longer exist.
   static void operator delete(RuntimeImpl* r, std::destroying_delete_t);
 
   // See uptier/runtime.h.
@@ -78,7 +78,7 @@ class RuntimeImpl final : public Runtime {
   std::vector<LogRecord> read_log() override;
   Result<std::string> ir(MethodId m) override;
 
-  // For the C API: what it asks beside these.
+  // Further functions for the C API.
   Report make_report() const;  // throws std::bad_alloc, which the C API catches
   bool forked() const noexcept { return engine_.forked(); }
   const Engine& engine() const { return engine_; }

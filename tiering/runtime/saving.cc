@@ -6,6 +6,7 @@
 #include "profile/base/wall.h"
 #include "tiering/base/clock.h"
 #include "tiering/base/waited_mutex.h"
+#include "tiering/control/stack_sampling.h"
 #include "tiering/model/thread.h"
 #include "tiering/runtime/engine.h"
 #include "tiering/runtime/flushes.h"
@@ -40,8 +41,9 @@ void Saving::save_at_end_locked() {
 Status Saving::save_profile_locked() {
   if (!engine_.saved->is_open()) return {};
   uint64_t start = now_ns();
-  Status s = engine_.saved->save(timeline_maker_.timeline_locked(), *engine_.known_methods,
-                                 engine_.loops_off());
+  Status s =
+      engine_.saved->save(timeline_maker_.timeline_locked(), engine_.stack_sampling->profile(),
+                          *engine_.known_methods, engine_.loops_off());
   Event e{.kind = EventKind::kSaved, .duration_ns = now_ns() - start};
   if (!s) e.text = s.error().message;
   engine_.events.emit(e);

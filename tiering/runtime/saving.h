@@ -1,6 +1,6 @@
-// Saving: brings the profile of this process into its file: when somebody asks for it, and at the end.
+// Saving: saves the profile of this process in its file, on request and at the end.
 //
-//   Thread: any; what ends in _locked with the state mutex, which the others take.
+//   Thread: any; functions with _locked: with the state mutex, which the others take.
 #pragma once
 
 #include "uptier/result.h"
@@ -23,7 +23,8 @@ class Saving {
 
   // See uptier/runtime.h.
   Status save_profile();
-  // The runtime ends: saves, and logs an error where that fails, since nobody is left who could be told.
+  // The runtime ends: saves, and logs an error if that fails, because there is no caller to return
+  // it to.
   void save_at_end_locked();
 
  private:

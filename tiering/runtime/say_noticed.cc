@@ -8,7 +8,7 @@
 
 namespace uptier::tiering {
 
-// What is refused memory to be said stands in the losses all the same.
+// If there is no memory for a message, the losses still have the number.
 void say_noticed(Engine& engine) noexcept {
   finishes([&] {
     Notices& notices = engine.notices;

@@ -1,6 +1,6 @@
-// Says in the log what slow paths have counted and may not say themselves (base/notices.h).
+// Writes messages about losses that slow paths could only count (base/notices.h).
 //
-//   Thread: any that has no guest frame below it.
+//   Thread: any without guest frames.
 #pragma once
 
 namespace uptier::tiering {

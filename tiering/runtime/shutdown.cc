@@ -22,7 +22,7 @@
 
 namespace uptier::tiering {
 
-// Other threads would go on in code, and with counters, that are no longer there.
+// Otherwise other threads would run code and use counters that no longer exist.
 void Shutdown::die_if_in_use() {
   std::lock_guard lock(engine_.state_mutex);
   AttachedThread* mine = engine_.here();
@@ -34,7 +34,7 @@ void Shutdown::die_if_in_use() {
   std::abort();
 }
 
-// Says what the calling thread holds that would ask a runtime that is no longer there.
+// Reports scopes of the calling thread that would use the destroyed runtime.
 void Shutdown::say_scopes() const {
   const AttachedThread* t = engine_.here();
   if (t == nullptr) return;
@@ -47,7 +47,7 @@ void Shutdown::say_scopes() const {
                                    "blocked (BlockedScope, begin_blocked)");
 }
 
-// Tells the trace in which order methods were called first, also those that no data has come for.
+// Writes the order of first calls to the trace, including methods without data.
 void Shutdown::tell_first_calls_locked() {
   Observer& observer = *engine_.observer;
   if (!observer.trace.on()) return;
@@ -75,7 +75,7 @@ void Shutdown::run() {
   free_all();
 }
 
-// The last flushes, the saved profile, and the end of the trace.
+// Makes the last flushes, saves the profile, and ends the trace.
 void Shutdown::end_records() {
   std::lock_guard lock(engine_.state_mutex);
   for (auto& t : engine_.threads) {
@@ -90,7 +90,7 @@ void Shutdown::end_records() {
 void Shutdown::free_all() {
   std::lock_guard lock(engine_.state_mutex);
   engine_.threads.clear();
-  if (engine_.space != nullptr) engine_.space->release_all();  // null: start() was refused it
+  if (engine_.space != nullptr) engine_.space->release_all();  // null: start() did not get it
   for (auto& m : engine_.methods.all()) {
     for (auto& v : m->versions) v->free();
   }

@@ -1,4 +1,4 @@
-// Shutdown: the end of a runtime: all counts are handed over, the profile is saved, code and methods go.
+// Shutdown: the end of a runtime: flushes all counts, saves the profile, frees code and methods.
 //
 //   Thread: the one that destroys the runtime; no other thread is attached any more.
 #pragma once
@@ -15,7 +15,7 @@ class Shutdown {
   Shutdown(Engine& engine, Flushes& flushes, Saving& saving)
       : engine_(engine), flushes_(flushes), saving_(saving) {}
 
-  // Ends the process with an error in the log where other threads are still attached.
+  // Ends the process, with an error in the log, if other threads are still attached.
   void run();
 
  private:

@@ -1,7 +1,7 @@
-// ThreadScope, BlockedScope: what they check when they begin and end (uptier/runtime.h).
+// ThreadScope, BlockedScope: the checks at their begin and end (uptier/runtime.h).
 //
-// A scope that outlives its runtime finds the thread attached to it no more (the runtime's destructor has
-// said so), or to one that was made at its address and knows of no scope.
+// If a scope outlives its runtime, the thread is no longer attached to it (the runtime's destructor
+// has reported that), or it is attached to a new runtime at the same address, which has no scopes.
 #include "tiering/model/thread.h"
 #include "tiering/runtime/attachments.h"
 

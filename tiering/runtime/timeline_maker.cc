@@ -36,7 +36,7 @@ Timeline::Version row_of(const VersionLog::Row& r, uint32_t method, uint64_t bor
   return row;
 }
 
-// Returns the site of a loop in the schema: from 1 by LoopId, the site of the whole body last.
+// Returns the site of a loop in the schema: LoopId + 1; the whole body comes last.
 SiteId loop_site_of(const Method& m, LoopId loop) {
   return (loop.valid() ? loop.index() : m.shape->loop_count) + 1;
 }

@@ -1,4 +1,4 @@
-// TimelineMaker: what happened when, for the profile file (profile/upf/timeline.h).
+// TimelineMaker: makes the timeline of the profile file (profile/upf/timeline.h).
 //
 //   Thread: the caller holds the state mutex.
 #pragma once
@@ -16,7 +16,7 @@ class TimelineMaker {
   TimelineMaker(Engine& engine, ReportMaker& report_maker)
       : engine_(engine), report_maker_(report_maker) {}
 
-  // Returns everything up to now.
+  // Returns the timeline up to now.
   profile::Timeline timeline_locked() const;
 
  private:

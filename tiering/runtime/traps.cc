@@ -8,10 +8,10 @@
 namespace uptier::tiering {
 namespace {
 
-// Says in `t` which call the trap ended: that of a host function, or an exit of optimized code.
+// Stores in `t` which call the trap ended: a call of a host function, or an exit of optimized code.
 void tell_caller(Trap& t, const void* returns_to) {
   const jit::Code* code = jit::find_code(static_cast<const uint8_t*>(returns_to) - 1);
-  if (code == nullptr) return;  // the invoke called
+  if (code == nullptr) return;  // the invoke itself made the call
   t.method = code->method();
   if (const jit::CallRow* row = code->call_at(returns_to)) {
     t.method = code->method_of(row->body);

@@ -15,8 +15,8 @@ namespace uptier::tiering {
 jit::TrialCall TrialCalls::trial_call(uint32_t index) noexcept {
   Method& m = engine_.method(index);
   AttachedThread* t = engine_.here();
-  // Pairs with the release of Trials::begin(): what is read here stays until this thread is
-  // quiescent, trial or no trial.
+  // Pairs with the release of Trials::begin(). The trial read here stays until this thread is
+  // quiescent, whether it is still active or not.
   Trial* trial = m.optimizing->trial.load(std::memory_order_acquire);
   if (trial == nullptr) return {enter_again(m), nullptr};
   if (t == nullptr) return {trial->now.entry, nullptr};
@@ -38,7 +38,7 @@ jit::TrialCall TrialCalls::trial_call(uint32_t index) noexcept {
 const void* TrialCalls::guard_told(uint32_t index) noexcept {
   Method& m = engine_.method(index);
   AttachedThread* t = engine_.here();
-  // Acquire: pairs with ValueGuards::install(). What serves now stays until this thread is
+  // Acquire: pairs with ValueGuards::install(). The version in service stays until this thread is
   // quiescent.
   auto* v = const_cast<Version*>(m.optimized.load(std::memory_order_acquire));
   bool serves = usable(v) && v->general != nullptr;
@@ -46,14 +46,14 @@ const void* TrialCalls::guard_told(uint32_t index) noexcept {
   assert(v->general->entry != nullptr && v->guard.counted != nullptr);
   bool window = load_word(v->guard_words.calls) < 0;
   int32_t& word = window ? v->guard_words.calls : v->guard_words.misses;
-  // The misses of a window are read by the worker. Whoever comes first tells.
+  // The worker reads the misses of a window. The first thread reports.
   if (load_word(word) >= 0 || exchange_word(word, INT32_MAX) >= 0) return v->general->entry;
   sampler::Note n;
   n.kind = sampler::NoteKind::kGuard;
   n.method = index;
   n.loop = UINT32_MAX;
   if (t == nullptr || !t->ring().push(n, {})) {
-    exchange_word(word, ValueVersions::kWindow);  // again, later, and a window from its beginning
+    exchange_word(word, ValueVersions::kWindow);  // later, with a new window
     if (window) exchange_word(v->guard_words.misses, INT32_MAX);
     return v->general->entry;
   }

@@ -19,7 +19,7 @@ std::atomic_ref<T> word(T& t) {
   return std::atomic_ref<T>(t);
 }
 
-// Calls since the countdown was armed with `gap`.
+// Returns the calls since the countdown was armed with `gap`.
 uint64_t calls_since(int64_t gap, int32_t countdown) {
   return static_cast<uint64_t>(std::max<int64_t>(gap - countdown, 0));
 }
@@ -35,17 +35,18 @@ void UnattachedCalls::count(Method& m, sampler::ThreadContext& c) noexcept {
     int32_t countdown = word(s.call_countdown).exchange(gap, std::memory_order_relaxed);
     auto armed = word(s.call_gap).exchange(static_cast<uint32_t>(gap), std::memory_order_relaxed);
     word(s.next_sample).store(engine_.born_ns, std::memory_order_relaxed);
-    c.samples_taken.fetch_add(1, std::memory_order_relaxed);  // of this context: events
+    c.samples_taken.fetch_add(1, std::memory_order_relaxed);  // in this context: number of events
     calls = calls_since(armed, countdown);
-  } else {  // the context of another runtime, which knows nothing of such calls
+  } else {  // it belongs to another runtime, which does not count such calls
     s.call_countdown = engine_.always_instrumented ? 0 : kNever;
   }
   if (engine_.options.gap == GapMode::kExact) return;  // the stub counts for all threads
   bool first = engine_.calls_unattached.fetch_add(calls, std::memory_order_relaxed) == 0;
-  if (first && engine_.options.workers != 0) engine_.worker_thread->wake();  // it says so
+  // The worker writes a message.
+  if (first && engine_.options.workers != 0) engine_.worker_thread->wake();
 }
 
-// Touches no page of a context that no such thread has ever counted in.
+// Does nothing if no unattached thread has counted, so that no page of the context is touched.
 void UnattachedCalls::begin(uint32_t index) noexcept {
   sampler::ThreadContext& c = sampler::shared_context();
   if (c.samples_taken.load(std::memory_order_relaxed) == 0) return;

@@ -1,10 +1,10 @@
 // UnattachedCalls: counts calls on threads that are not attached.
 //
-// Their stubs decrement a countdown of the context that all such threads share, and come here when it
-// is due. What has been called since it was armed is counted here, by the runtime that it is due in.
-// Threads race on the words, so the number is near the truth.
+// Their stubs decrement a countdown in the context that all such threads share, and come here when
+// it is due. The runtime in which it is due counts the calls since it was armed. Threads race on
+// the words, so the number is approximate.
 //
-//   Thread: count() any, below guest frames; the others with the state mutex.
+//   Thread: count(): any, below guest frames; the others: with the state mutex.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ class UnattachedCalls {
 
   // Counts the calls of a method up to this one, on a thread whose context is `c`.
   void count(Method& m, sampler::ThreadContext& c) noexcept;
-  // A method comes to the place `index`: what was counted of the one before, perhaps of another
-  // runtime, is not its own.
+  // A new method gets the place `index`: counts of the previous one, perhaps of another runtime,
+  // are not its own.
   void begin(uint32_t index) noexcept;
-  // Returns the calls so far, those since the last events included.
+  // Returns the calls so far, including those since the last events.
   uint64_t calls_locked() const noexcept;
 
  private:

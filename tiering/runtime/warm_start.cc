@@ -18,7 +18,7 @@
 namespace uptier::tiering {
 namespace {
 
-// Callees of callees of a hot method that are described ahead of it.
+// Depth of callees of a hot method that are described ahead of it.
 constexpr uint32_t kPrepareDepth = 4;
 
 }  // namespace
@@ -30,14 +30,14 @@ bool WarmStart::warm(Method& m) {
   if (!possible || unknown || !hot_before(m)) return false;
   if (!engine_.compiler->describer().describe_ahead(m)) return false;
   std::lock_guard lock(engine_.state_mutex);
-  // A method that was evicted while it was optimized has a way back of its own (control/eviction.h).
+  // A method that was evicted while optimized returns in another way (control/eviction.h).
   if (m.saved == nullptr || !m.saved->holds() || m.wants_optimized) return false;
   Decision d = engine_.observer->advisor.ask_saved(m, engine_.system->snapshot(m));
   return d.action == Action::kSpecialize && !d.osr_loop.valid();
 }
 
-// Takes one turn at a time. So a host that runs guest code while it describes a method waits for
-// nobody who waits for it; a call that comes back here finds the method prepared.
+// Holds one turn at a time. So a host that runs guest code while it describes a method never causes
+// a circular wait; a recursive call finds the method already prepared.
 void WarmStart::prepare(Method& m, uint32_t depth) {
   assert(depth <= kPrepareDepth + 1);
   bool possible =
@@ -78,8 +78,8 @@ bool WarmStart::hot_before(Method& m) {
   return m.saved != nullptr || engine_.saved->is_hot(m);
 }
 
-// What a method may inline that its saved profile says is hot: direct callees, and what its
-// indirect calls reached. The caller has its turn.
+// Returns the callees that a method may inline: its direct callees, and the targets of its indirect
+// calls, by its saved profile. The caller holds the turn of the method.
 std::vector<MethodId> WarmStart::likely_inlinees(Method& m) {
   std::vector<MethodId> found;
   std::lock_guard lock(engine_.state_mutex);

@@ -63,7 +63,7 @@ void Worker::run_queue() {
     std::optional<Plan> plan;
     {
       std::lock_guard lock(engine_.state_mutex);
-      // What has been flushed meanwhile may be more urgent than what waits.
+      // Newer flushes may be more urgent than the waiting requests.
       note_intake_.drain_locked();
       plan = engine_.requests->pop();
     }
@@ -75,9 +75,9 @@ void Worker::run_queue() {
   }
 }
 
-// The worker emits nothing before it has the mutex, so the trace begins first.
+// The worker emits nothing before it gets the mutex, so the trace begins first.
 Status Worker::start() {
-  assert(engine_.in_service != nullptr);  // Engine::start() was
+  assert(engine_.in_service != nullptr);  // Engine::start() has been called
   std::lock_guard lock(engine_.state_mutex);
   auto run = [](void* worker) -> void* {
     static_cast<Worker*>(worker)->run();
@@ -87,13 +87,13 @@ Status Worker::start() {
     engine_.observer->trace.begin();
     return {};
   }
-  engine_.saved->close();  // there was no run to be saved
+  engine_.saved->close();  // no run to be saved
   lacks_thread_ = true;
   return Error{ErrorCode::kResourceExhausted, "the system refused a thread for the worker"};
 }
 
-// With a saved profile, measuring waits until what that profile knows has been compiled, since the
-// program waits for it. What is decided meanwhile goes by assumed rates. What memory is refused to is
+// With a saved profile, measuring waits until the known methods have been compiled, since the
+// program is waiting for them. Until then decisions use assumed rates. If memory runs out, work is
 // left for the next round.
 void Worker::run() {
   assert(engine_.options.workers != 0);

@@ -1,14 +1,14 @@
-// WorkerThread: the thread in the background, what wakes it, and whether it has anything to do.
+// WorkerThread: the background thread, its wake-ups, and whether it has work.
 //
 //   asleep --wake()--> awake --begin_locked()--> busy --rest_locked()--> idle --await_wake()--> asleep
 //
-// Law: whoever has put something where the worker finds it and calls wake() afterwards is seen to,
-// however many do so at once: there is one release until the worker has taken it. A thread may be
-// refused, which std::thread would say by an exception. Without one (`workers = 0`) nothing is ever
-// busy, and stopping() alone means something.
+// Law: if a thread has stored work where the worker finds it and calls wake() afterwards, the work
+// is done, however many threads do so at once: there is one release until the worker has taken it.
+// The system may refuse a thread, which std::thread would report by an exception. Without a thread
+// (`workers = 0`) the worker is never busy, and only stopping() has a meaning.
 //
-//   Thread: wake(), stopping() any, without a lock; what ends in _locked with the state mutex; the
-//   rest its owner's, or the worker's own.
+//   Thread: wake(), stopping(): any, without a lock; functions with _locked: with the state mutex; the
+//   rest: the owner, or the worker itself.
 #pragma once
 
 #include <pthread.h>
@@ -29,13 +29,13 @@ class WorkerThread {
   WorkerThread(const WorkerThread&) = delete;
   WorkerThread& operator=(const WorkerThread&) = delete;
 
-  // Has a thread call `run` with `it`, once. Returns false when none is to be had.
+  // Starts a thread that calls `run` with `it`, once. Returns false if the system refuses.
   bool start(void* (*run)(void*), void* it) noexcept {
     assert(!runs_ && !stopping());
     runs_ = ::pthread_create(&thread_, nullptr, run, it) == 0;
     return runs_;
   }
-  // Has it end, and waits for that, if it was started.
+  // Stops the thread if it was started, and waits for its end.
   void stop() noexcept {
     stopping_.store(true, std::memory_order_release);  // pairs with stopping()
     wake_.release();
@@ -43,11 +43,11 @@ class WorkerThread {
   }
   bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
 
-  // Release pairs with the acquire of who takes the wake: the worker sees what there is to do.
+  // Release pairs with the acquire of the worker that takes the wake-up: it sees the stored work.
   void wake() noexcept {
     if (!wake_pending_.exchange(true, std::memory_order_acq_rel)) wake_.release();
   }
-  // Sleeps until it is woken, or for so long at most; 0: however long.
+  // Sleeps until it is woken, or at most this long; 0: no limit.
   void await_wake(uint64_t most_ms) {
     if (most_ms != 0) {
       if (!wake_.try_acquire_for(std::chrono::milliseconds(most_ms))) return;
@@ -57,13 +57,13 @@ class WorkerThread {
     wake_pending_.store(false, std::memory_order_release);
   }
 
-  // The worker takes what there is, and has nothing left.
+  // The worker begins to work; it has no work left.
   void begin_locked() { idle_ = false; }
   void rest_locked() { idle_ = true; }
-  // Tells those who wait for the latter.
+  // Wakes threads that wait for the worker to be idle.
   void tell_idle() { told_.notify_all(); }
   bool idle_locked() const { return idle_; }
-  // Wakes the worker and gives `lock` up until it has told of being idle, or for 10 ms.
+  // Wakes the worker and releases `lock` until the worker is idle, or for 10 ms.
   template <typename Lock>
   void await_idle(Lock& lock) {
     wake();

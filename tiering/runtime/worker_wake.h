@@ -1,6 +1,6 @@
 // WorkerWake: wakes the worker, or with workers = 0 does its work on the calling thread.
 //
-//   Thread: any, without the state mutex where there is no worker thread.
+//   Thread: any; without the state mutex if there is no worker thread.
 #pragma once
 
 #include "tiering/runtime/worker_thread.h"
@@ -11,10 +11,10 @@ class Worker;
 
 class WorkerWake {
  public:
-  // `thread`: null where there is none.
+  // `thread`: null if there is none.
   explicit WorkerWake(WorkerThread* thread) : thread_(thread) {}
 
-  // The worker whose work is done; before the first wake().
+  // Sets the worker that does the work; call it before the first wake().
   void set_worker(Worker& worker) { worker_ = &worker; }
   void wake() noexcept {
     if (thread_ != nullptr) return thread_->wake();

@@ -28,8 +28,8 @@ uint64_t steady_ns() {
 
 uint64_t end_of(uint64_t limit_ms) { return steady_ns() + limit_ms * kNsInMs; }
 
-// Returns 0 or an errno; EWOULDBLOCK where another one had it up to the end. It is asked for again
-// and again: only a signal could end a call that waits.
+// Returns 0 or an errno; EWOULDBLOCK if another process holds the lock until the end. It polls,
+// because only a signal could end a blocking call.
 int lock(int fd, int how, uint64_t end_ns) {
   for (uint64_t pause = kFirstPauseNs;; pause = std::min(2 * pause, kLongestPauseNs)) {
     if (::flock(fd, how | LOCK_NB) == 0) return 0;
@@ -57,13 +57,13 @@ FileLock::~FileLock() {
 }
 
 void FileLock::take_back() const {
-  assert(fd_ >= 0);  // it is held
+  assert(fd_ >= 0);  // the lock is held
   if (made_) ::unlink(path_.c_str());
 }
 
 Status FileLock::status() const {
   if (error_ == 0) return {};
-  // Where the file would have been made, it is its folder that is missing.
+  // The file would have been created, so its folder is missing.
   if (error_ == ENOENT && missing_ == Missing::kNone) {
     return Error{ErrorCode::kNotFound, path_ + ": there is no such file"};
   }
@@ -92,7 +92,7 @@ void FileLock::attempt() {
     return;
   }
   error_ = lock(fd, LOCK_EX, end_ns_);
-  // Replaced while this waited?
+  // Was the file replaced while this waited?
   struct stat mine, now;
   bool same = error_ == 0 && ::fstat(fd, &mine) == 0 && ::lstat(path_.c_str(), &now) == 0 &&
               mine.st_ino == now.st_ino && mine.st_dev == now.st_dev;

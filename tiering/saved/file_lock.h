@@ -1,9 +1,9 @@
-// FileLock: the lock of whatever file has a name, for who writes to it; an empty one is made where
-// there is none.
+// FileLock: locks a file by name, for writing; creates an empty file if there is none.
 //
-// The lock is on the file itself, which others may replace while this waits: then it takes the new
-// one's. While it is held nobody who takes locks replaces the file, or adds to it. Whoever can read
-// the file can hold it for ever, so waiting has an end (Options::profile_lock_ms).
+// The lock is on the file itself, which other processes may replace while this one waits: then it
+// takes the lock of the new file. While it is held, no process that uses locks replaces the file or
+// adds to it. Any process that can read the file can hold the lock for ever, so the wait is limited
+// (Options::profile_lock_ms).
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace uptier::tiering {
 
 class FileLock {
  public:
-  // `limit_ms`: to wait for another process; 0 asks once. An empty file is made only if it may
-  // be (`Missing`); without it, status() is kNotFound.
+  // `limit_ms`: how long to wait for another process; 0: do not wait. An empty file is created only
+  // if `missing` allows it; otherwise a missing file makes status() kNotFound.
   enum class Missing : uint8_t { kMade, kNone };
   FileLock(const std::string& path, uint64_t limit_ms, Missing missing = Missing::kMade);
   ~FileLock();
@@ -25,11 +25,11 @@ class FileLock {
   FileLock& operator=(const FileLock&) = delete;
 
   Status status() const;
-  // Open for writing at the end of the file, wherever that is by then.
+  // Opened for writing at the current end of the file.
   int fd() const { return fd_; }
-  // Which file it is, as it was when the lock was taken.
+  // The identity of the file when the lock was taken.
   const FileId& file() const { return file_; }
-  // Takes away the empty file that this made, if it did: nothing came to be in it.
+  // Removes the empty file if this object created it and nothing was written.
   void take_back() const;
 
  private:
@@ -38,14 +38,14 @@ class FileLock {
   std::string path_;
   uint64_t limit_ms_;
   Missing missing_;
-  uint64_t end_ns_;  // by when it must be had
+  uint64_t end_ns_;  // the end of the wait
   int fd_ = -1;
   FileId file_;
   bool made_ = false;
   int error_ = 0;
 };
 
-// Waits until nobody writes to a file, or so long; does nothing where it cannot be had.
+// Waits until no process writes to a file, or so long; does nothing if the lock cannot be had.
 void wait_for_writers(const std::string& path, uint64_t limit_ms);
 
 }  // namespace uptier::tiering

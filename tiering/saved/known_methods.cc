@@ -11,10 +11,11 @@
 namespace uptier::tiering {
 namespace {
 
-// Code for a word of counts, about: a block has some six instructions.
+// Estimated code bytes per counter: a block has some six instructions.
 constexpr uint32_t kBytesOfWord = 32;
 
-// The last to be called comes last; what was never seen to be called comes first.
+// Sorts by first calls: methods without a recorded call come first, the last called method comes
+// last.
 void put_in_order_of_calls(std::vector<Method*>& methods, ProfileStore& store) {
   std::map<MethodKey, size_t> place;
   for (const MethodKey& key : store.calls().order()) place.emplace(key, place.size());
@@ -24,9 +25,9 @@ void put_in_order_of_calls(std::vector<Method*>& methods, ProfileStore& store) {
   });
 }
 
-// What is compiled one after the other lies side by side (code_space.h), so callers and callees
-// are: the heaviest cluster first, in it callees before those who call them, who then reach them
-// past their stubs. Returned in the order in which they are taken, from the end.
+// Code compiled in sequence is placed side by side (code_space.h), so callers and callees should
+// be. The heaviest cluster is compiled first, and within it callees precede their callers, which
+// then call them past their stubs. Methods are taken from the end of the returned list.
 std::vector<Method*> in_order_of_placement(std::span<const std::pair<double, Method*>> known,
                                            ProfileStore& store) {
   std::vector<profile::PlacedFunction> functions;

@@ -20,7 +20,7 @@ Error io_error(const std::string& path, const char* what, int error) {
       code, path + ": " + what + ": " + (text != nullptr ? text : std::to_string(error).c_str())};
 }
 
-// Reads up to `size` bytes; returns how many there were, or a negative errno.
+// Reads up to `size` bytes; returns the number read, or a negative errno.
 ssize_t read_all(int fd, std::byte* to, size_t size) {
   size_t done = 0;
   while (done < size) {
@@ -74,7 +74,7 @@ void MappedFile::let_go(std::span<const std::byte> part) const {
   assert(part.empty() || (part.data() >= bytes_.data() &&
                           part.data() + part.size() <= bytes_.data() + bytes_.size()));
   static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  // The first and the last page may hold something else.
+  // The first and the last page may contain other data.
   const uintptr_t begin = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) & ~(page - 1);
   const uintptr_t end = reinterpret_cast<uintptr_t>(part.data() + part.size()) & ~(page - 1);
   if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);

@@ -1,7 +1,8 @@
-// MappedFile: a copy of a file's bytes in memory of its own, as long as this lives.
+// MappedFile: a copy of a file's bytes in its own memory, for the lifetime of this object.
 //
-// Whoever may write to the file may cut it off, or change it behind a check. So no page of it is
-// mapped: what was checked is what is used, and a file that shrinks meanwhile is one that ends early.
+// A process that may write to the file could truncate it, or change it after a check. So no page of
+// it is mapped: the checked bytes are the used bytes, and a file that shrinks meanwhile just ends
+// early.
 #pragma once
 
 #include <sys/stat.h>
@@ -15,13 +16,13 @@
 
 namespace uptier::tiering {
 
-// Identifies a file and its state. Files with equal ids have the same bytes, because time passes between
-// two changes that keep the size.
+// Identifies a file and its state. Files with equal ids have the same bytes, because time passes
+// between two changes that keep the size.
 struct FileId {
   uint64_t device = 0;
   uint64_t inode = 0;
   uint64_t size = 0;
-  int64_t changed_ns = 0;  // when its bytes were, by the clock of the file system
+  int64_t changed_ns = 0;  // time of the last change to its bytes, by the clock of the file system
 
   static FileId of(const struct stat& info);
   friend bool operator==(const FileId&, const FileId&) = default;
@@ -29,8 +30,8 @@ struct FileId {
 
 class MappedFile {
  public:
-  // Errors: kNotFound where there is no such file, kIo for what is no regular file or not readable.
-  // Cost: all of it is read.
+  // Errors: kNotFound if there is no such file, kIo if it is not a regular file or not readable.
+  // Cost: reads the whole file.
   static Result<MappedFile> open(const std::string& path);
 
   // Gives back the memory of some of these bytes; they are zeros from then on.
@@ -42,12 +43,12 @@ class MappedFile {
   ~MappedFile();
 
   std::span<const std::byte> bytes() const { return bytes_; }
-  // Which state of which file it was when reading began.
+  // The file and its state when reading began.
   const FileId& id() const { return id_; }
 
  private:
   std::span<std::byte> mapped_;       // anonymous memory
-  std::span<const std::byte> bytes_;  // what of it was read
+  std::span<const std::byte> bytes_;  // the part that was read
   FileId id_;
 };
 

@@ -39,8 +39,8 @@ std::string expand(const std::string& pattern) {
       exists);
 }
 
-// Returns the file that a link leads to: that one is read, locked and replaced, and the link stays.
-// A link to nothing stays a link, which is refused when the profile is saved.
+// Follows a link: its target is read, locked and replaced, and the link stays. A dangling link is
+// left alone; saving the profile refuses it.
 std::string followed(const std::string& path) {
   struct stat info;
   const bool link = ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
@@ -58,7 +58,7 @@ ProfileStore::ProfileStore(const std::string& pattern, uint64_t lock_ms)
   open();
   bool cut = reader_ != nullptr && report_.problem.empty() && reader_->truncated();
   if (cut) {
-    // Somebody may be about to write what is not there yet.
+    // A writer may not have finished the file.
     wait_for_writers(path_, lock_ms_);
     open();
   }
@@ -71,7 +71,7 @@ void ProfileStore::open() {
     if (file.error().code != ErrorCode::kNotFound) report_.problem = file.error().message;
     return;
   }
-  assert(loaded_.empty() && others_ == nullptr);  // nothing was read of the file before
+  assert(loaded_.empty() && others_ == nullptr);  // nothing has been read from the file yet
   reader_.reset();
   file_ = std::move(*file);
   read_ = {file_.id(), file_.bytes().size()};
@@ -132,7 +132,7 @@ void ProfileStore::load_segments(const std::function<bool(std::string_view key)>
   }
 }
 
-// The first time that it is asked for.
+// Loads a module the first time that it is requested.
 void ProfileStore::load(uint64_t module_key) {
   assert(reader_ != nullptr);
   if (loaded_.contains(module_key)) return;
@@ -145,7 +145,7 @@ void ProfileStore::load_others() {
   if (others_ != nullptr) return;
   auto others = std::make_unique<Profile>();
   load_segments([](std::string_view) { return true; }, *others);
-  by_name_.clear();  // as memory may have been refused for a part of it
+  by_name_.clear();  // a part may have failed for lack of memory
   for (const auto& [k, m] : others->methods) {
     auto [entry, added] = by_name_.emplace(m.name, &m);
     if (!added) entry->second = nullptr;

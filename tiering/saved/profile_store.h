@@ -1,10 +1,10 @@
-// ProfileStore: the profile of earlier processes, and where this one's goes.
+// ProfileStore: the profile of earlier processes, and the file for this one's.
 //
-//   open: read the file --> find: read the groups of a module when its first method is asked for
+//   open: read the file --> find: read the groups of a module when its first method is requested
 //   save, count: see profile_writer.h
 //
-// Two processes that end together do not lose each other's: each reads what the other wrote, or
-// finds the file as it has read it. The lock is on the file itself (file_lock.h).
+// Two processes that end at the same time do not lose data: each reads what the other wrote, or
+// finds the file unchanged. The lock is on the file itself (file_lock.h).
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -29,41 +29,44 @@
 
 namespace uptier::tiering {
 
-// Executions of blocks, a run, below which asking the policy is not worth describing a method
+// Executions of blocks per run below which asking the policy is not worth describing a method
 // twice.
 inline constexpr double kLeastSavedMass = 256;
 
 class ProfileStore {
  public:
-  // Opens the file that `pattern` names, which need not exist; a link stands for what it leads to.
-  // What is wrong with it is in report(). `lock_ms`: to wait for another process that holds it.
+  // Opens the file named by `pattern`, which need not exist; a link is followed. Problems are in
+  // report(). `lock_ms`: how long to wait for another process that holds the lock.
   explicit ProfileStore(const std::string& pattern, uint64_t lock_ms = 5000);
 
-  // Returns what is known of a method, or null. Without a method of that key, one of another module
-  // with the same name, where only one has it: whose code has to be the same, see is_of. Of several
-  // codes that there are of it the one of this hash, or else that of the latest run.
+  // Returns the saved profile of a method, or null. If the file has no method of the key's module,
+  // uses one of another module with the same name, if only one has it (SavedMethod::recovered). If
+  // there are profiles for several versions of its code, uses the one with this hash, or else the
+  // one of the latest run; it may be of other code.
   std::unique_ptr<SavedMethod> find(const MethodKey& key, const std::string& name,
                                     uint64_t cfg_hash);
 
-  // Says whether find() would return something.
+  // Says whether find() would return a profile.
   bool knows(const MethodKey& key, const std::string& name);
-  // Returns the executions of blocks of what find() would return, in one run; 0 for null.
+  // Returns the executions of blocks, per run, in the profile that find() would return; 0 for null.
   double mass(const MethodKey& key, const std::string& name);
-  // Returns how much a method of that very key ran in one run of the file, in executions of blocks
-  // and calls; 0: it is not there. Cost: the method's counts, and the first of a module reads it.
+  // Returns how much a method of exactly this key ran per run, in executions of blocks and calls;
+  // 0: it is not in the file. Cost: the method's counts; the first method of a module reads the
+  // module.
   double weight(const MethodKey& key);
 
-  // Returns the calls that the file knows, of all that counts. Cost: the first call reads them.
+  // Returns the calls in all counting segments of the file. Cost: the first use reads them.
   const CallProfile& calls();
-  // Returns what it knows of inlined bodies, likewise.
+  // Returns the inlined bodies in the same way.
   const InlinedBodies& inlined();
-  // Returns the words of the counts of a method that weight() has found: how large it is, about.
+  // Returns the number of counter words of a method that weight() has found: an estimate of its
+  // size.
   uint32_t size_of(const MethodKey& key) const;
 
-  // Returns the shape of the code that the profile under this key is of; empty if it is not known.
+  // Returns the shape of the code of the profile with this key; empty if it is not known.
   const CodeShape& shape(const MethodKey& from);
 
-  // profile_query.h; of all that counts of the file.
+  // See profile_query.h; over all counting segments of the file.
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
                                      std::string_view key);
 
@@ -72,10 +75,10 @@ class ProfileStore {
     return writer_.save(std::move(seen), decay, sync);
   }
   Result<bool> count(const SeenRun& seen) { return writer_.count(seen, read_); }
-  // Says whether a run is like one of those that were read (run_likeness.h).
+  // Says whether a run is like one of those in the file (run_likeness.h).
   bool has_learnt_nothing(const SeenRun& seen) const { return is_like(seen, saved_, runs_); }
 
-  // Returns who this is and when.
+  // Returns the identity of this process and the time.
   static ProfileInfo info_now();
 
   SavedReport& report() { return report_; }
@@ -95,11 +98,11 @@ class ProfileStore {
   std::unique_ptr<profile::UpfReader> reader_;
   std::set<size_t> summed_;  // the segments that count
   std::set<uint64_t> loaded_;
-  Profile saved_;                    // of the modules that were asked for
-  std::unique_ptr<Profile> others_;  // all of the file, once a module was not in it
-  std::map<std::string, const MethodProfile*> by_name_;  // of others_; null where two have it
-  std::unique_ptr<CallProfile> calls_;                   // of the file, once asked for
-  std::unique_ptr<InlinedBodies> inlined_;               // likewise
+  Profile saved_;                    // of the requested modules
+  std::unique_ptr<Profile> others_;  // the whole file, once a module was not in it
+  std::map<std::string, const MethodProfile*> by_name_;  // of others_; null if two have the name
+  std::unique_ptr<CallProfile> calls_;                   // of the file, once requested
+  std::unique_ptr<InlinedBodies> inlined_;               // of the file, once requested
   double runs_ = 1;
   ReadFile read_;
   ProfileWriter writer_;

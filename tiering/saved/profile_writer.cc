@@ -18,26 +18,28 @@ namespace uptier::tiering {
 
 namespace {
 
-constexpr size_t kMostCounted = 7;            // as many runs leave their logs beside the last
-constexpr uint64_t kCountedBytes = 64 << 10;  // that may stand behind a small file
-constexpr uint64_t kShare = 2;                // of a large one, they may take a half
+constexpr size_t kMostCounted = 7;            // at most so many runs leave their logs next to the
+                                              // last one
+constexpr uint64_t kCountedBytes = 64 << 10;  // bytes of counted runs that a small file may have
+constexpr uint64_t kShare = 2;                // in a large one, 1 / kShare of its other bytes
 
 constexpr uint64_t kDecayParts = 1 << 20;
 
-// What saved counts are multiplied by, in kDecayParts.
+// The factors of saved counts, in units of 1 / kDecayParts.
 struct Parts {
-  uint64_t fade = 0;  // of what this run has watched, or has not met
-  uint64_t stay = 0;  // of what it has taken on trust: as if it had seen what the mean run saw
+  uint64_t fade = 0;  // of methods that this run has observed, or has not met
+  uint64_t stay = 0;  // of methods that it has trusted: as if it had seen the counts of the mean
+                      // run
 };
 
-// `runs` of the file count so far.
+// `runs` is the number of runs that the file stands for.
 Parts parts_of(double decay, double runs, bool counted_before) {
   assert(decay >= 0 && decay <= 1 && runs >= 1);
   auto parts = [](double share) { return static_cast<uint64_t>(share * kDecayParts); };
   return {parts(decay), parts(decay + (counted_before ? 0 : 1 / runs))};
 }
 
-// Returns whether a method of a body's way is known to be other code now.
+// Says whether a method on the path of an inlined body is known to have other code now.
 bool is_of_other_code(const InlinedKey& key, const InlinedBody& body,
                       const std::map<MethodKey, SeenRun::Fate>& fates) {
   const auto differs = [&](const MethodKey& method, uint64_t hash) {
@@ -51,10 +53,10 @@ bool is_of_other_code(const InlinedKey& key, const InlinedBody& body,
   return other;
 }
 
-// Splits what is saved into what stays and what fades; drops what is of other code. What is inlined
-// into a method goes with it.
+// Splits the saved profile into the part that stays and the part that fades; drops methods with
+// other code. Bodies that were inlined into a method are treated like the method.
 void sort_out(Profile& saved, const SeenRun& seen, Profile& stay, Profile& fade) {
-  // Of a method that this run has met it knows the code.
+  // For methods that this run has met, the code is known.
   auto take = [&](const MethodKey& key, MethodProfile& m) {
     auto fate = seen.fates.find(key);
     bool known = fate != seen.fates.end();
@@ -74,10 +76,10 @@ void sort_out(Profile& saved, const SeenRun& seen, Profile& stay, Profile& fade)
   }
 }
 
-// Adds what is saved of calls to those of this run: of callers that stay as if this run had been
-// like those before, of others faded. Of what a method's code is, this run knows better, and where it
-// has not noticed a first call, nothing is known better than before. Of methods without a profile
-// nothing is kept but when they are called first, which fades where they are not met.
+// Adds saved calls to those of this run. The calls of callers that stay count as if this run had
+// been like the earlier ones; other calls fade. This run knows sizes of code better. It also knows
+// positions of first calls better; a position that it did not record stays as saved. For methods
+// without a profile only the position of the first call is kept; it fades while they are not met.
 void add_saved_calls(CallProfile saved, const Parts& parts, SeenRun& seen) {
   CallProfile& calls = seen.calls;
   CallProfile stay;
@@ -115,7 +117,7 @@ Profile ProfileWriter::as_before(const SavedMethod& saved, double decay) {
   return p;
 }
 
-// The hash is over what was seen, the time and the process: runs that saw the same stay two.
+// The hash covers the data, the time and the process, so two runs with equal data stay distinct.
 UploadId ProfileWriter::name_of_run(const Profile& run, uint64_t time) {
   struct timespec now = {};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
@@ -124,8 +126,8 @@ UploadId ProfileWriter::name_of_run(const Profile& run, uint64_t time) {
   return profile::make_upload_id(run, time, nonce);
 }
 
-// What an earlier save of this process has put in the file is not put there again: what came on
-// since is added, and the run, which the file has counted, gets its new name.
+// Leaves out the data that an earlier save of this process has put in the file. Only newer counts
+// are added, and the run, which the file already counts, gets its new name.
 void ProfileWriter::leave_out_written(SeenRun& seen, ProfileInfo& file) const {
   (void)profile::subtract(seen.run, written_->run);
   (void)profile::subtract(seen.calls, written_->calls);
@@ -135,7 +137,7 @@ void ProfileWriter::leave_out_written(SeenRun& seen, ProfileInfo& file) const {
   std::erase(file.uploads, written_->upload);
 }
 
-// Logs and timelines of the runs before this one; they are of the file that is still mapped.
+// Returns the logs and timelines of earlier runs; they refer to the file, which is still mapped.
 std::vector<profile::RunRecord> ProfileWriter::past_runs(profile::UpfReader& reader,
                                                          bool again) const {
   std::vector<profile::RunRecord> past;
@@ -164,7 +166,7 @@ Status ProfileWriter::save(SeenRun seen, double decay, profile::Sync sync) {
   // A file that was replaced meanwhile, or rolled back, gets all of it.
   bool again = written_ != nullptr && std::ranges::count(saved->info.uploads, written_->upload);
   if (again) leave_out_written(seen, saved->info);
-  // Whether what is there has faded for this run.
+  // If so, the file's data has already faded for this run.
   bool summed = again && written_->weight != 0;
   if (summed) decay = 1;
 
@@ -172,7 +174,7 @@ Status ProfileWriter::save(SeenRun seen, double decay, profile::Sync sync) {
   Parts parts = parts_of(decay, std::max(weight / ProfileInfo::kRunWeight, 1.0), summed);
   Profile stay, fade;
   sort_out(saved->profile, seen, stay, fade);
-  for (auto& [key, m] : stay.methods) m.time = seen.info.time;  // it is the code of this run
+  for (auto& [key, m] : stay.methods) m.time = seen.info.time;  // the code of this run is the same
   assert(parts.fade <= kDecayParts);
   (void)scale(fade, parts.fade, kDecayParts);
   (void)scale(stay, parts.stay, kDecayParts);
@@ -200,7 +202,8 @@ Status ProfileWriter::save(SeenRun seen, double decay, profile::Sync sync) {
   return {};
 }
 
-// ---- Runs that are only counted --------------------------------------------------------------------
+// ---- Runs that are only counted
+// --------------------------------------------------------------------
 
 bool ReadFile::takes_more(uint64_t more) const {
   assert(counted_bytes <= bytes);
@@ -211,12 +214,14 @@ bool ReadFile::takes_more(uint64_t more) const {
 Result<bool> ProfileWriter::count(const SeenRun& seen, const ReadFile& read) {
   bool possible = read.whole && written_ == nullptr && read.takes_more(0);
   if (!possible) return false;
+  CallProfile calls;
+  calls.time = seen.calls.time;  // no run is like those before in this
   Written written{
-      {}, {}, name_of_run(seen.run, seen.info.time), seen.info.time, seen.timeline.length_ns, 0};
+      {}, calls, name_of_run(seen.run, seen.info.time), seen.info.time, seen.timeline.length_ns, 0};
   ProfileInfo info = seen.info;
   info.uploads = {written.upload};
   info.weight = 0;
-  profile::Bytes segment = profile::profile_to_file({}, info, seen.log, seen.timeline);
+  profile::Bytes segment = profile::profile_to_file({}, info, seen.log, seen.timeline, &calls);
   FileLock lock(path_, lock_ms_);
   if (Status s = lock.status(); !s) return s.error();
   bool same = lock.file() == read.id && read.takes_more(segment.size());

@@ -1,12 +1,12 @@
-// ProfileWriter: what this process has seen goes into the file that outlives it.
+// ProfileWriter: writes the data of this process into the file that outlives it.
 //
-//   save    lock, read what is there by now, fade it, add what this process saw, replace
-//   count   lock, write behind the file's end that one more run was like those before
+//   save    lock, read the current file, fade it, add the data of this process, replace the file
+//   count   lock, append to the file that one more run was like those before
 //
-// Law of counting: what one run of the file is (counts / weight) stays as it was, so the segment that is
-// added has no counts and no weight. Where shares have moved by more than a tenth (run_likeness.h), code
-// has changed or is new, or enough runs have been counted so, a run is summed: what the file does not
-// say is in it after that many runs at most.
+// Law of counting: the average run of the file (counts / weight) stays the same, so the appended
+// segment has no counts and no weight. A run is summed instead if shares have moved by more than a
+// tenth (run_likeness.h), if code has changed or is new, or if enough runs have been counted. So
+// new data is in the file after that many runs at most.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -27,40 +27,41 @@
 
 namespace uptier::tiering {
 
-// What is known of the file as it was read.
+// The state of the file when it was read.
 struct ReadFile {
   FileId id;
   uint64_t bytes = 0;
-  bool whole = false;          // the file is there, and nothing of it was left out
-  size_t counted = 0;          // its runs that are only counted
-  uint64_t counted_bytes = 0;  // of the file, which these take
+  bool whole = false;          // the file exists, and nothing of it was left out
+  size_t counted = 0;          // number of its runs that are only counted
+  uint64_t counted_bytes = 0;  // bytes of these runs in the file
 
-  // Returns whether one more run of so many bytes may only be counted.
+  // Says whether one more run of so many bytes may be only counted.
   bool takes_more(uint64_t more) const;
 };
 
 class ProfileWriter {
  public:
-  // `lock_ms`: to wait for another process that holds the file.
+  // `lock_ms`: how long to wait for another process that holds the file.
   ProfileWriter(std::string path, uint64_t lock_ms) : path_(std::move(path)), lock_ms_(lock_ms) {}
 
-  // Adds it to the file. `decay` is what the counts of earlier runs still count for, which this run
-  // asks once: saved again, the file is what it would be had only the last save been, but for what
-  // others wrote in between. Waits for the disk if `sync` says so, which may take 10 ms and more.
+  // Adds the run to the file. `decay` is the factor for the counts of earlier runs; it is applied
+  // once per run: if this run is saved again, the file is as if only the last save had been made,
+  // except for data that other processes have written in between. Waits for the disk if `sync` says
+  // so, which may take 10 ms and more.
   Status save(SeenRun seen, double decay, profile::Sync sync);
-  // Adds a run that is like those before to those of the file, which stays as it is but for a segment
-  // behind its end that has no counts and no weight. Returns false, with nothing written, where save()
-  // has to be called instead: the file is not the one that was read, it is not whole, enough runs are
-  // only counted there, or this process has saved before. Waits for no disk: if the power fails soon,
-  // the run is lost, but nothing of the others.
+  // Counts a run that is like those before: only appends a segment without counts and weight to the
+  // file. Returns false, without writing anything, if save() must be called instead: the file is
+  // not the one that was read, it is not whole, enough runs are only counted there, or this process
+  // has saved before. Does not wait for the disk: if the power fails soon, this run is lost, but no
+  // data of other runs.
   Result<bool> count(const SeenRun& seen, const ReadFile& read);
 
-  // Returns what the file is to say of a method of another key whose profile was taken on trust, as
-  // it does of those that keep their key.
+  // Returns the profile to save for a method with a new key whose profile was trusted: scaled like
+  // the profiles of trusted methods that keep their key.
   static Profile as_before(const SavedMethod& saved, double decay);
 
  private:
-  // What the last save of this process has put in the file.
+  // The data that the last save of this process wrote.
   struct Written {
     Profile run;
     CallProfile calls;

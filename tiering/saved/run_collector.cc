@@ -60,7 +60,7 @@ void RunCollector::add(const Method& m, const KnownMethods& known, double loops_
   one.inlined = observer_.inlined.bodies_of(m);
   observer_.settled.settle_inlined(m, one.inlined);
   add_calls(m, one, methods_, seen.calls);
-  // Where it came from is not where it will be looked for.
+  // Save it as it was, because it will be looked up under the new key.
   bool moved = is_trusted(m) && m.saved->recovered && m.saved->profile.schema == m.probes->schema();
   if (moved) one = ProfileWriter::as_before(*m.saved, live_.profile_decay);
   merge(seen.run, std::move(one));

@@ -1,5 +1,5 @@
-// RunCollector: what this process has seen, for the file that outlives it. Nobody waits for the worker:
-// what it has still to compile was not seen.
+// RunCollector: collects the data of this process for the file that outlives it. It does not wait
+// for the worker: pending compilations are not included.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -12,20 +12,20 @@
 
 namespace uptier::tiering {
 
-// Returns whether a method's code was made from its saved profile alone, which still holds.
+// Says whether a method's code was made from its saved profile alone, and the profile still holds.
 bool is_trusted(const Method& m);
 
 class RunCollector {
  public:
-  // All outlive this. `live`: the options as they are by now.
+  // All outlive this. `live`: the options with later changes.
   RunCollector(const Options& options, const Options& live, const MethodTable& methods,
                const Observer& observer)
       : options_(options), live_(live), methods_(methods), observer_(observer) {}
 
-  // Returns what was seen of all methods but those that are trusted; of these, that they are. `known`
-  // tells of first calls; `loops_off` is by how many cycles a timed execution may be off.
+  // Returns the data of all methods, except that trusted ones are only listed as such. `known` has
+  // the first calls; `loops_off` is the error of a timed execution, in cycles.
   SeenRun watched(const KnownMethods& known, double loops_off) const;
-  // Adds what was seen of a method whose shape is known.
+  // Adds the data of a method whose shape is known.
   void add(const Method& m, const KnownMethods& known, double loops_off, SeenRun& seen) const;
 
  private:

@@ -1,8 +1,8 @@
-// What a profile that outlives the process learns of calls: where a body calls, how often, and in
-// which order methods were called first (KnownMethods).
+// Learns calls for a profile that outlives the process: the calls in a body, their counts, and the
+// order of first calls (KnownMethods).
 //
-// Counts of direct calls need no counter: a block that calls runs as often as its count says. Calls
-// through a pointer come from their tables, as far as their targets are known.
+// Counts of direct calls need no counter: a call runs as often as its block. Indirect calls come
+// from their tables, as far as their targets are known.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -13,9 +13,9 @@
 
 namespace uptier::tiering {
 
-// Learns where a method's body calls.
+// Learns the calls in a method's body.
 void learn_calls(Method& m, const jit::Function& f, const MethodTable& methods);
-// Adds the calls of a method; `seen` holds what was observed of it, or nothing.
+// Adds the calls of a method; `seen` has its observed counts, or nothing.
 void add_calls(const Method& m, const Profile& seen, const MethodTable& methods,
                CallProfile& calls);
 

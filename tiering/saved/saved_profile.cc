@@ -29,7 +29,7 @@ void SavedProfile::adopt(Method& m) {
   m.saved = std::move(saved);
 }
 
-// What is saved of a method is of other code: what of it can still be said of this one?
+// The saved profile is from other code: takes over the parts that match this code.
 bool SavedProfile::match(Method& m, SavedMethod& saved) {
   std::string hashes = "its hash is " + profile::hex(saved.profile.schema.cfg_hash) +
                        ", the code's " + profile::hex(m.shape->cfg_hash);
@@ -81,12 +81,14 @@ void SavedProfile::learn_calls(Method& m, const jit::Function& f) const {
   if (store_ != nullptr) tiering::learn_calls(m, f, methods_);
 }
 
-Status SavedProfile::save(profile::Timeline timeline, const KnownMethods& known, double loops_off) {
+Status SavedProfile::save(profile::Timeline timeline, TimeProfile time, const KnownMethods& known,
+                          double loops_off) {
   if (store_ == nullptr) return {};
   saved_ = true;
   SeenRun seen = collector_.watched(known, loops_off);
   seen.timeline = std::move(timeline);
-  // Who collects counts, and uses none, wants the sum.
+  seen.calls.time = std::move(time);
+  // A host that collects counts without using them wants exact sums.
   bool uses = options_.tier == TierMode::kAuto && live_.policy != PolicyMode::kNever;
   bool fades = live_.profile_decay < 1;
   if (uses && fades && store_->has_learnt_nothing(seen)) {

@@ -1,19 +1,19 @@
-// SavedProfile: the profile of earlier processes as this one uses it, and what it leaves for the next.
+// SavedProfile: uses the profile of earlier processes, and saves one for the next.
 //
-// A saved profile is advice about code of the same shape: with another CFG hash it is dropped, or what
-// of it still fits is taken over, and the log says so. A method that one run of it makes worth a
-// compilation is optimized at its first call (warm_start.cc); it is watched from then on like any
-// optimized method (copy_control.h), and if what it does is not what was saved, the saved counts
-// fade like those of all others.
+// A saved profile is advice about code of the same shape. If the CFG hash differs, the profile is
+// dropped, or its matching parts are used, and the log says so. If one saved run of a method
+// justifies a compilation, the method is optimized at its first call (warm_start.cc). From then on
+// it is observed like any optimized method (copy_control.h), and if its behavior differs from the
+// saved one, the saved counts fade like all others.
 //
-//   watched methods --> like one run of the file? --yes--> count: one run more, no counts
-//                                |no, or the file is another by now
+//   observed methods --> like one run of the file? --yes--> count: one run more, no counts
+//                                |no, or the file has changed
 //                                v
-//                       all methods --> save: summed, and the file is written anew
+//                       all methods --> save: summed, and the file is rewritten
 //
-// Without a file there is none, and nothing here does anything.
+// Without a file there is no saved profile, and nothing here does anything.
 //
-//   Thread: the caller holds the runtime's state mutex, but in is_open().
+//   Thread: the caller holds the runtime's state mutex, except for is_open().
 #pragma once
 
 #include <cassert>
@@ -36,7 +36,7 @@ namespace uptier::tiering {
 
 class SavedProfile {
  public:
-  // All outlive this. `live`: what of the options changes.
+  // All outlive this. `live`: the options with later changes.
   SavedProfile(const Options& options, const Options& live, const MethodTable& methods,
                Observer& observer)
       : options_(options),
@@ -50,32 +50,35 @@ class SavedProfile {
     assert(store_ == nullptr);
     store_ = std::make_unique<ProfileStore>(pattern, options_.profile_lock_ms);
   }
-  // There was no run to be saved.
+  // Closes the file: there was no run to save.
   void close() { store_.reset(); }
   bool is_open() const noexcept { return store_ != nullptr; }
-  // The file; null where there is none.
+  // The file; null if there is none.
   ProfileStore* store() const { return store_.get(); }
   SavedReport report() const { return store_ == nullptr ? SavedReport() : store_->report(); }
 
-  // Returns whether something is saved of a method, perhaps of other code.
+  // Says whether there is a saved profile of a method, perhaps of other code.
   bool knows(const Method& m) const;
-  // Returns whether what is saved of it is worth asking the policy about, perhaps of other code.
+  // Says whether the saved profile is worth asking the policy about, perhaps of other code.
   bool is_hot(const Method& m) const;
-  // The method's shape has just become known: takes over what is saved of it, if that is of this code.
+  // The method's shape has just become known: adopts its saved profile if that is of this code.
   void adopt(Method& m);
-  // Returns what is saved of a body in its place in a method, if all code on the way is what it was;
-  // null: nothing. Cost: the first call reads what the file has of all bodies.
+  // Returns the saved profile of a body inlined at its place in a method, if the code of all
+  // methods on the path is unchanged; else null. Cost: the first call reads all inlined bodies of
+  // the file.
   const InlinedBody* inlined(const Method& root, const jit::InlinePath& path) const;
-  // Learns where its body calls.
+  // Learns the calls in its body.
   void learn_calls(Method& m, const jit::Function& f) const;
   // The code of a method was made from its saved profile alone.
   void trust(Method& m);
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
                                      std::string_view key);
 
-  // Brings what this process has seen up to now into the file, which may be asked for again. `known`
-  // tells of first calls; `loops_off` is by how many cycles a timed execution may be off.
-  Status save(profile::Timeline timeline, const KnownMethods& known, double loops_off);
+  // Saves the data of this process up to now in the file; it may be called again. `known` has the
+  // first calls; `loops_off` is the error of a timed execution, in cycles; `time` is the data of
+  // stack samples.
+  Status save(profile::Timeline timeline, TimeProfile time, const KnownMethods& known,
+              double loops_off);
   bool was_saved() const { return saved_; }
 
  private:

@@ -1,4 +1,4 @@
-// SeenRun: what this process has seen up to now, for the file.
+// SeenRun: the data of this process up to now, for the file.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 namespace uptier::tiering {
 
 struct SeenRun {
-  // What a save has to know of a method.
+  // The treatment of a method in a save.
   struct Fate {
-    bool keep = false;  // taken on trust: this run is one more that was like those before
+    bool keep = false;  // trusted: this run counts as one more like those before
     uint64_t cfg_hash = 0;
   };
 

@@ -17,12 +17,12 @@ namespace {
 constexpr uint64_t kMs = 1'000'000;  // in ns
 constexpr uint64_t kLeastChanges = 64;
 constexpr uint64_t kMostBytes = 1 << 20;
-constexpr uint64_t kShareOfTime = 100;        // one part of so many
-constexpr uint64_t kShareOfTimeForRoom = 10;  // while room is wanting
-constexpr uint32_t kMethodsAtOnce = 64;       // that are looked at with the mutex held
+constexpr uint64_t kShareOfTime = 100;        // at most 1 part in so many
+constexpr uint64_t kShareOfTimeForRoom = 10;  // while room is needed
+constexpr uint32_t kMethodsAtOnce = 64;       // that are examined under the mutex
 
-// The pointer by which calls, frames or samples find a version in service that can be moved; null for
-// others.
+// Returns the pointer by which calls, frames or samples reach a movable version in service; null
+// for other versions.
 std::atomic<const Version*>* place_of(Method& m, const Version& v) {
   if (v.retired || v.code == nullptr || v.general != nullptr) return nullptr;
   std::atomic<const Version*>* place = nullptr;
@@ -46,8 +46,8 @@ bool can_move(const Method& m) {
          m.optimizing->trial.load(std::memory_order_relaxed) == nullptr;
 }
 
-// A version that says of a copy what `from` says of the code; it takes over what only code in service
-// needs.
+// Makes the version of a copy, with the same description as `from`. It takes over the parts that
+// only code in service needs.
 std::unique_ptr<Version> version_of(Version& from, std::unique_ptr<jit::Code> code,
                                     jit::PollRun polls) {
   assert(!from.freed && !from.retired && code != nullptr);
@@ -87,7 +87,7 @@ std::unique_ptr<Version> version_of(Version& from, std::unique_ptr<jit::Code> co
 
 }  // namespace
 
-// ---- What there is ----------------------------------------------------------------------------
+// ---- Candidates -------------------------------------------------------------------------------
 
 Relay::Relay(const Parts& p)
     : options_(p.options),
@@ -162,7 +162,7 @@ std::optional<jit::CodeRoom> Relay::room_for(const RelayPlan& plan, bool beyond_
   return std::move(*room);
 }
 
-// Moves what has not gone meanwhile. Returns false when there is no room for it.
+// Moves the version if it still exists. Returns false if there is no room for it.
 bool Relay::move_locked(const Candidate& c, jit::CodeRoom& room) {
   Method& m = *c.method;
   if (!can_move(m)) return true;
@@ -172,7 +172,7 @@ bool Relay::move_locked(const Candidate& c, jit::CodeRoom& room) {
     if (!same) continue;
     std::span<jit::PollWord> words = v->code->polls();
     jit::PollRun polls = poll_words_.take(static_cast<uint32_t>(words.size()));
-    if (polls.words().size() != words.size()) return true;  // it stays
+    if (polls.words().size() != words.size()) return true;  // it stays where it is
     for (size_t i = 0; i < words.size(); ++i) polls.words()[i] = words[i].load();
     auto code = jit::copy_code(space_, room, *v->code, polls.words());
     if (!code) return false;
@@ -187,9 +187,9 @@ void Relay::move_version(Method& m, Version& from, std::atomic<const Version*>& 
   assert(place.load(std::memory_order_relaxed) == &from && !from.moved && !from.retired);
   assert(to->serial == from.serial && to->code_bytes == from.code_bytes);
   Version* v = to.get();
-  m.versions.push_back(std::move(to));  // ends what iterates over them
+  m.versions.push_back(std::move(to));  // invalidates iterators
   in_service_.take_moved_locked(m, *v);
-  // Release pairs with the acquire of whoever finds code there, as that of any install.
+  // Release pairs with the acquire of threads that load the pointer, as for any install.
   place.store(v, std::memory_order_release);
   bool calls_reach = !v->enterable && !v->osr_loop.valid();
   if (calls_reach) in_service_.link_locked(m);
@@ -205,7 +205,7 @@ void Relay::forget_locked(const Version& v) {
   assert(v.moved && v.freed && waiting_bytes_ >= v.code_bytes);
   waiting_bytes_ -= v.code_bytes;
   Method& m = methods_.at(v.method.index());
-  // Its place stays as long as trials that are over name it.
+  // The object stays as long as ended trials refer to it.
   bool named = std::ranges::any_of(
       m.optimizing->trials, [&](const auto& t) { return &t->before == &v || &t->now == &v; });
   auto at = std::ranges::find(m.versions, &v, &std::unique_ptr<Version>::get);
@@ -225,7 +225,7 @@ void Relay::end_locked(const RelayPlan& plan, uint64_t started_ns) {
   in_service_.reclaim_locked();
 }
 
-// ---- When -------------------------------------------------------------------------------------
+// ---- Scheduling -------------------------------------------------------------------------------
 
 void Relay::if_due() {
   bool due = possible() && changes_.load(std::memory_order_relaxed) >= kLeastChanges;
@@ -246,7 +246,7 @@ void Relay::if_due() {
   {
     std::lock_guard lock(state_mutex_);
     uint64_t most = most_bytes_locked();
-    // Code that moves is in two places for a while. Nothing is evicted for that.
+    // Moving code exists twice for a while. Nothing is evicted for that.
     uint64_t wanted = live_.code_budget * 3 / 4;
     most = std::min(most, wanted - std::min(wanted, space_.bytes_in_service()));
     if (waiting_bytes_ > most / 2) most = 0;
@@ -288,7 +288,7 @@ bool Relay::for_room() {
   uint64_t before = space_.bytes_in_service();
   RelayPlan plan = plan_relay(f.snapshot, {.holes = options_.relay_holes});
   if (plan.why != RelayWhy::kNone) {
-    // What moves is in two places for a while, so it may exceed the budget by so much.
+    // Moving code exists twice for a while, so it may exceed the budget by that much.
     std::optional<jit::CodeRoom> room = room_for(plan, true);
     for (size_t i = 0; room && i < plan.order.size(); ++i) {
       if (!move_locked(f.candidates[plan.order[i]], *room)) break;
@@ -305,7 +305,7 @@ void Relay::stress_point() {
   bool active = stress_.active(StressKind::kRelay) && possible();
   if (!active || !stress_.point(StressKind::kRelay)) return;
   uint64_t start = now_ns();
-  // Frames may hold on to much of it: calls must not be refused for that.
+  // Frames may keep much of the old code alive, and calls must not be refused because of that.
   if (space_.bytes_in_service() > live_.code_budget / 2) return;
   RelayPlan plan;
   {

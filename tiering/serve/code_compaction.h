@@ -1,28 +1,28 @@
-// Relay: moves code together, so that pages between it become free.
+// Relay: moves code together, so that pages in between become free (code compaction).
 //
-// policy/compaction_plan.h says when and which. A move installs a copy that differs only in its place
-// (jit/code/copy_code.h):
+// policy/compaction_plan.h decides when, and which code. A move installs a copy that differs only
+// in its place (jit/code/copy_code.h):
 //
 //   room for all in a row -> copy -> Version in the place of the old one -> cell -> old one retired
 //
-// so calls reach the copy by the one store of any install, frames go on where they are, and the old
-// bytes are freed by the law of reclaimer.h, whole pages with the last body in them. Nothing is
-// decided, described or compiled again: profile, serial, trials that are over, exits and all else
-// that is known of the code is the copy's.
+// So calls reach the copy by the single store of any install, frames continue where they are, and
+// the old bytes are freed by the law of reclaimer.h, whole pages with the last body in them.
+// Nothing is decided, described or compiled again: profile, serial, ended trials, exits and all
+// other data about the code move to the copy.
 //
-// What stays where it is: code of methods that a trial times, or that have a version for values
-// (its guard jumps to both); what waits for its second chance (eviction.h); instrumented copies of
-// optimized code; what hosts made; guards, stubs and routines.
+// Not moved: code of methods in a trial, or with a version for values (its guard jumps to both);
+// code that waits for its second chance (eviction.h); instrumented copies of optimized code; code
+// made by hosts; guards, stubs and routines.
 //
-// It is looked whether there is something to do when kLeastChanges versions have come or gone or
-// counts been handed over, by the worker when it has nothing to compile (without one, by a thread
-// that hands over counts), and where rates are measured, relay_gap_ms after it last was at least,
-// and so seldom that looking and moving take 1 % of the time. Besides, when the
-// budget refuses code. At most kMostBytes, and a quarter of the budget, move at once, and nothing
-// while half as much of what was moved before is not free yet.
+// The worker checks whether there is something to do after kLeastChanges versions were installed or
+// freed or counts were flushed, when it has nothing to compile (without a worker, a thread that
+// flushes does). If rates are measured, it waits at least relay_gap_ms since the last check, and
+// long enough that checking and moving take 1 % of the time. It also checks when the budget refuses
+// code. At most kMostBytes, and a quarter of the budget, move at once, and nothing moves while more
+// than half of that amount still waits to be freed from earlier moves.
 //
-//   Thread: the worker's, or without one the program's; for_room() any. Takes the state mutex for one body,
-//   or some dozens of methods that are looked at, at a time.
+//   Thread: the worker, or without one the program's threads; for_room(): any. Takes the state mutex for one
+//   body, or for examining some dozens of methods, at a time.
 #pragma once
 
 #include <atomic>
@@ -49,11 +49,11 @@ class InService;
 
 class Relay {
  public:
-  // What it asks of those who look at methods, and compile, beside it (LookingAround). The caller does
-  // not hold the state mutex where it looks.
+  // Its view of the component that tracks threads which look at methods or compile (LookingAround).
+  // The caller does not hold the state mutex.
   class Service {
    public:
-    // For LookingAround.
+    // Used by LookingAround.
     virtual void begin_look(Places::Look& look) = 0;
     virtual void end_look(Places::Look& look) = 0;
     virtual void wake_worker() noexcept = 0;
@@ -61,10 +61,10 @@ class Relay {
    protected:
     ~Service() = default;
   };
-  // The parts that it works on. All outlive it.
+  // The components that it uses. All outlive it.
   struct Parts {
     const Options& options;
-    const Options& live;  // what of the options changes: read with the state mutex
+    const Options& live;  // the options with later changes: read with the state mutex
     WaitedMutex& state_mutex;
     Stress& stress;
     const MethodTable& methods;
@@ -76,28 +76,28 @@ class Relay {
     InService& in_service;
     Events& events;
   };
-  // Looks after Options::relay_gap_ms for the first time.
+  // The first check is after Options::relay_gap_ms.
   explicit Relay(const Parts& parts);
 
-  // Looks whether code is to be laid anew, if it is time to, and does so. The caller holds no lock.
+  // Checks whether code should move, if that is due, and moves it. The caller holds no lock.
   void if_due();
-  // How long the worker is to wait, at most, until it calls that; 0: until it is woken.
+  // Returns how long the worker waits at most before it calls if_due(); 0: until it is woken.
   uint64_t wait_ms() const;
-  // The budget has refused code. Returns whether pages are free now that were not. The caller does
-  // not hold the state mutex.
+  // The budget has refused code. Returns whether it has freed any pages. The caller does not hold
+  // the state mutex.
   bool for_room();
 
-  // The caller holds the state mutex. Versions have come or gone, or counts were handed over; the
-  // worker is woken when that is enough to look again.
+  // Versions were installed or freed, or counts were flushed; wakes the worker if that is enough
+  // for a new check. The caller holds the state mutex.
   void note_changes(uint64_t n);
-  // A version that was moved elsewhere has been freed: nobody needs to know of it.
+  // The old version of moved code has been freed: removes it.
   void forget_locked(const Version& v);
-  // A point of the stress plan: lays everything anew that can be.
+  // A stress point: moves all movable code.
   void stress_point();
   const RelayReport& report() const { return report_; }
 
  private:
-  // What can be moved: which version of which method.
+  // A movable version of a method.
   struct Candidate {
     Method* method;
     uint64_t serial;
@@ -133,12 +133,12 @@ class Relay {
   InService& in_service_;
   Events& events_;
 
-  std::atomic<uint64_t> changes_{0};  // relaxed: whoever is late looks later
-  std::mutex looking_;                // by whoever is in if_due(), which nobody waits for
-  uint64_t due_ns_;                   // likewise
+  std::atomic<uint64_t> changes_{0};  // relaxed: a late thread checks later
+  std::mutex looking_;                // held in if_due(); never waited for
+  uint64_t due_ns_;                   // guarded by looking_
   // Guarded by the state mutex.
   uint64_t due_room_ns_ = 0;
-  uint64_t waiting_bytes_ = 0;  // of code that was moved and is not free yet
+  uint64_t waiting_bytes_ = 0;  // moved code that is not freed yet
   RelayReport report_;
 };
 

@@ -1,7 +1,8 @@
-// Putting versions in service and taking them out.
+// Installs versions and withdraws them.
 //
-// Install publishes in the order code bytes and tables (done by the compiler), version, cell: a
-// thread that reaches the code through the cell or a pointer below finds everything it leads to.
+// Install publishes in this order: code bytes and tables (done by the compiler), version, cell. So
+// a thread that reaches the code through the cell or a pointer below finds everything that the code
+// refers to.
 #include <algorithm>
 #include <cassert>
 #include <new>
@@ -17,13 +18,13 @@
 namespace uptier::tiering {
 namespace {
 
-// Tools that look on are no reason not to run.
+// A failing tool must not stop the runtime.
 void give_up_tool(const Options& options, const char* option, const Error& why) {
   Log(options).say(LogLevel::kWarning,
                    std::string("option ") + option + " is given up: " + why.message);
 }
 
-// What tools are told of code that makes no frame and belongs to no body.
+// Describes code that makes no frame and belongs to no body to native tools.
 jit::NamedCode frameless(const jit::CodeSpan& span, std::string name) {
   jit::NamedCode code;
   code.base = span.data();
@@ -89,12 +90,12 @@ void InService::note_version(Method& m, const Version& v) {
   if (!finishes([&] { tell_native_tools(m, v); })) native_tools_.note_lost();
 }
 
-// Drops freed versions, the oldest first, where there are too many.
+// Drops freed versions, the oldest first, if there are too many.
 void InService::forget_versions_locked(Method& m) {
   if (m.versions.size() < kVersionsKept + kVersionsKept / 4) return;
   const Trial* trial = m.optimizing->trial.load(std::memory_order_relaxed);
   auto needed = [&](const Version* v) {
-    // Slow paths look whether these are usable.
+    // Slow paths read these pointers and check whether the versions are usable.
     bool named = v == m.plain.load() || v == m.instrumented.load() || v == m.optimized.load() ||
                  v == m.optimizing->copy.load() || v == m.enterable.load();
     return named || !v->freed || (trial != nullptr && (v == &trial->before || v == &trial->now));
@@ -123,7 +124,7 @@ void InService::forget_versions_locked(Method& m) {
   std::erase(m.versions, nullptr);
 }
 
-// Callees do not tell the version any more that they were optimized.
+// Callees no longer notify the version when they are optimized.
 void InService::forget_caller_locked(Version& v) {
   for (MethodId callee : v.by_stub) {
     Method* m = methods_.known(callee);
@@ -132,9 +133,9 @@ void InService::forget_caller_locked(Version& v) {
   }
 }
 
-// The optimized versions that the one in service has taken the place of. Not before the cell leads
-// to it: what is retired is free once every thread has been quiescent since, so nothing may lead
-// anyone to it any more. Bodies that callers have inlined stay where they are.
+// Retires the optimized versions that the one in service has replaced. Call it only after the cell
+// leads to the new one: retired code is freed once every thread has been quiescent, so nothing may
+// lead to it any more. Bodies that callers have inlined stay.
 void InService::retire_optimized_before(Method& m, const Version& v) {
   assert(v.method == m.id && v.tier == Tier::kOptimized && !v.osr_loop.valid());
   const Trial* trial = m.optimizing->trial.load(std::memory_order_relaxed);
@@ -157,7 +158,7 @@ void InService::tell_native_tools(const Method& m, const Version& v) {
   if (v.guard.code.size() != 0) native_tools_.name(frameless(v.guard.code, name + " guard]"));
 }
 
-// Points the cell, and the quick path of samples, at the best that is in service.
+// Points the cell, and the quick path of samples, at the best version in service.
 void InService::link_locked(Method& m) {
   tallied_.follow_calls(m);
   m.unlinked = false;
@@ -174,7 +175,7 @@ void InService::link_locked(Method& m) {
   if (usable(copy) && options_.gap != GapMode::kExact && !always_instrumented_) {
     fast_.set_entry(m.id.index(), copy->entry, loop_cells(m, plain, *copy));
   }
-  // Without the plain copy, what threads without counters run, the cell stays as it is.
+  // Threads without counters need the plain copy; without it, the cell stays as it is.
   if (usable(copy) && always_instrumented_) {
     if (!usable(plain)) return;
     return stubs_.set_target(m.id, copy->entry);
@@ -182,8 +183,9 @@ void InService::link_locked(Method& m) {
   if (usable(plain)) stubs_.set_target(m.id, plain->entry);
 }
 
-// Fills in where the frames of a method's loops change copies, for the quick path of bursts. Returns
-// null where they have to ask: for better code, for the stress plan, or for another way to count.
+// Fills in where frames change copies at a method's loops, for the quick path of bursts. Returns
+// null if loops must take the slow path: to find better code, for stress, or for another way of
+// counting.
 const sampler::LoopCell* InService::loop_cells(Method& m, const Version* plain,
                                                const Version& copy) {
   assert(copy.copy == Copy::kInstrumented && copy.tier == Tier::kBaseline);
@@ -198,7 +200,7 @@ const sampler::LoopCell* InService::loop_cells(Method& m, const Version* plain,
   MethodShape& shape = *m.shape.made();
   bool first = shape.loop_cells == nullptr;
   if (first) shape.loop_cells.reset(new (std::nothrow) sampler::LoopCell[shape.loop_count]());
-  if (shape.loop_cells == nullptr) return nullptr;  // they ask
+  if (shape.loop_cells == nullptr) return nullptr;  // loops take the slow path
   for (uint32_t l = 0; l < shape.loop_count; ++l) {
     sampler::LoopCell& cell = shape.loop_cells[l];
     assert(l < copy.code->tables().loops.size() && l < plain->code->tables().loops.size());
@@ -229,8 +231,8 @@ void InService::drop_osr_versions(Method& m) {
   retire_loop_copies(m);
 }
 
-// The plain version of the loop has gone, or another has come: its copy is made again when a frame
-// has stayed there for long enough.
+// The plain version of the loop is gone or was replaced. Its copy is made again when a frame has
+// stayed in the loop for long enough.
 void InService::retire_loop_copy(Method& m, LoopId loop) {
   LoopCopy* c = loop_copy(m, loop);
   if (c == nullptr) return;
@@ -245,10 +247,10 @@ void InService::retire_loop_copies(Method& m) {
   for (uint32_t l = 0; l < m.shape->loop_count; ++l) retire_loop_copy(m, LoopId(l));
 }
 
-// Calls do not reach the baseline copies any more; frames that still run there keep them alive, and
-// leave by OSR or by returning.
+// Calls no longer reach the baseline copies. Frames that still run there keep them alive, and leave
+// by on-stack replacement or by returning.
 void InService::retire_baseline(Method& m) {
-  if (stress_.active(StressKind::kFlip)) return;  // it goes back to them
+  if (stress_.active(StressKind::kFlip)) return;  // flips go back to them
   const Trial* trial = m.optimizing->trial.load(std::memory_order_relaxed);
   for (auto& v : m.versions) {
     bool ours = v->tier == Tier::kBaseline && !v->enterable;
@@ -257,7 +259,7 @@ void InService::retire_baseline(Method& m) {
   }
 }
 
-// Waits for another time where memory for it is refused.
+// If memory runs out, it is done another time.
 void InService::reclaim_locked() noexcept {
   do {
     if (!reclaimer_.has_limbo()) continue;
@@ -282,18 +284,19 @@ void InService::evict_locked(Method& m) {
   events_.emit(event_of(EventKind::kEvicted, m));
 }
 
-// Takes all code of a method out of service that can be made again; or when it was removed, what is
-// left of it.
+// Takes all code of a method out of service that can be made again; or, after removal, all code
+// that is left.
 void InService::withdraw_locked(Method& m) {
   fast_.set_entry(m.id.index(), nullptr);
   stubs_.set_target(m.id, first_target_locked(m));
   if (interprets_first_locked(m)) m.plain.store(nullptr, std::memory_order_release);
-  // `plain` and `instrumented` stay as they are: slow paths look whether they are usable.
+  // `plain` and `instrumented` stay as they are: slow paths check whether they are usable.
   m.wants_optimized = m.optimized.load(std::memory_order_relaxed) != nullptr;
   m.optimized.store(nullptr, std::memory_order_release);
   tallied_.follow_calls(m);
   if (Optimizing* o = m.optimizing.made()) {
-    o->trial.store(nullptr, std::memory_order_release);  // its versions go with the others
+    o->trial.store(nullptr, std::memory_order_release);  // the versions of the trial are retired
+                                                         // with the others
     o->copy.store(nullptr, std::memory_order_release);
     o->copy_expected.store(false, std::memory_order_relaxed);
   }
@@ -320,7 +323,7 @@ void InService::unlink_locked(Method& m) {
   stubs_.set_target(m.id, stubs_.tail(m.id));
 }
 
-// Puts the code of a method back in service that was given a second chance.
+// Puts the code of an unlinked method back in service: its second chance.
 bool InService::relink(Method& m) {
   std::lock_guard lock(state_mutex_);
   if (!m.unlinked) return false;
@@ -331,7 +334,7 @@ bool InService::relink(Method& m) {
   return true;
 }
 
-// What is withdrawn is made anew at the next call.
+// Withdrawn code is made again at the next call.
 void InService::withdraw_what_refers_to_locked(const Places::Set& places) {
   for (const auto& m : methods_.all()) {
     auto means = [&](const auto& v) { return means_one_of(*v, places); };
@@ -346,16 +349,17 @@ void InService::withdraw_what_refers_to_locked(const Places::Set& places) {
 
 // ---- Calls ------------------------------------------------------------------------------------
 
-// Returns whether calls go to the host's interpreter before there is code, or when it has been taken away.
-// The fixed tiers hold methods elsewhere, and what a saved profile knows can be compiled at once.
+// Says whether calls go to the host's interpreter before there is code, or after the code was
+// withdrawn. The fixed tiers use no interpreter, and hot methods of a saved profile can be compiled
+// at once.
 bool InService::interprets_first_locked(const Method& m) const {
   bool interprets = m.info.host_entry != nullptr && options_.tier == TierMode::kAuto;
   if (m.removed || !interprets) return false;
   return !m.info.describes_at_once || m.code_made || !saved_.is_hot(m);
 }
 
-// Where calls go that find no code: to the host's interpreter, or to where code is made, the thunk
-// of an interpreter that may trap included.
+// Returns the target of calls that find no code: the host's interpreter, possibly the thunk of one
+// that may trap, or the routine that makes code.
 const void* InService::first_target_locked(const Method& m) const {
   bool there = interprets_first_locked(m) && m.host_code != nullptr;
   return there ? m.host_code.load() : stubs_.tail(m.id);
@@ -374,7 +378,7 @@ void InService::watch_callees(Version& v) {
   for (MethodId id : v.by_stub) {
     Method& callee = methods_.at(id.index());
     if (usable(callee.optimized.load(std::memory_order_relaxed))) {
-      late = true;  // it has come meanwhile
+      late = true;  // it was optimized meanwhile
     } else {
       assert(!v.freed);
       callee.stub_callers.own().push_back(&v);
@@ -392,7 +396,8 @@ void InService::tell_callers(Method& callee) {
 
 namespace {
 
-// There is code for a loop now: frames that came there in the copy of another one have a way back.
+// There is code for the loop now, so frames that entered its header in the copy of another loop can
+// go back.
 void let_observed_back(const Method& m, LoopId loop) {
   for (const auto& v : m.versions) {
     bool copy = !v->freed && v->code != nullptr && v->code->observed_loop().valid();
@@ -407,13 +412,13 @@ void InService::replace_osr(Method& m, const Version& v) {
   assert(v.osr_loop.valid() && v.osr_loop.index() < m.shape->loop_count && !v.retired);
   bool from_host = v.from_host;
   auto& entries = from_host ? m.shape->osr_from_host : m.shape->osr;
-  // Release pairs with the acquire in osr_target(), osr_enter() and poll().
+  // Release pairs with the acquire in osr_target(), OsrEntry::enter() and poll().
   auto* before =
       const_cast<Version*>(entries[v.osr_loop.index()].exchange(&v, std::memory_order_acq_rel));
   if (before != nullptr && !before->retired) reclaimer_.retire(*before);
   if (from_host) return;
   retire_loop_copy(m, v.osr_loop);
-  fast_.set_loops(m.id.index(), nullptr);  // its loops ask, and are led there
+  fast_.set_loops(m.id.index(), nullptr);  // its loops take the slow path, which leads them there
   m.shape.made()->osr_versions[v.osr_loop.index()]++;
   for (auto& old : m.versions) {
     bool waits = old->tier == Tier::kOptimized && !old->freed && old->serial < v.serial &&

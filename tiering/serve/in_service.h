@@ -1,24 +1,22 @@
-// InService: which code calls and frames of a method reach, and how it is taken from them.
+// InService: decides which code calls and frames of a method reach, and withdraws code from them.
 //
-// The law: calls go through the method's cell, and that leads to the first of these which there is,
+// The law: calls go through the method's cell, which leads to the first of these that exists:
 //
 //   the trial routine, or a guard        while two optimized versions are in service (trial.h,
 //                                        value_versions.h)
 //   optimized code
-//   the instrumented copy                where every call is counted
+//   the instrumented copy                if every call is counted
 //   baseline code
-//   the host's interpreter, or the place where code is made
+//   the host's interpreter, or the routine that makes code
 //
-// link_locked() points it there; each change of this list is followed by a call of it. Pointers to a
+// link_locked() sets the cell; each change of this list is followed by a call of it. Pointers to a
 // version are overwritten before the version is retired; from then on it is freed by the law of
-// reclaimer.h. Frames
-// that loop in it are called back (osr_exit.h), all others go on to their end.
+// reclaimer.h. Frames that loop in it are called back (osr_exit.h); all others run to their end.
 //
-// A method that has been given its second chance (eviction.h) has its code, and its cell asks; so has
-// one that was evicted, and no code.
+// If a method has been given its second chance (eviction.h), it has code, but its cell leads to the
+// slow path; an evicted method has no code.
 //
-//   Thread: the caller holds the runtime's state mutex, but in current_entry(), which any may ask, and
-//   in relink(), which takes it.
+//   Thread: the caller holds the runtime's state mutex. Exceptions: current_entry(): any; relink() takes it.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +44,7 @@ class Tallied;
 
 class InService {
  public:
-  // The parts that it works on. All outlive it.
+  // The components that it uses. All outlive it.
   struct Parts {
     const Options& options;
     const PolicyOptions& policy;
@@ -61,78 +59,81 @@ class InService {
     sampler::FastSampling& fast;
     jit::StubTable& stubs;
     Tallied& tallied;
-    const std::unique_ptr<Relay>& relay;  // there before any code is freed
+    const std::unique_ptr<Relay>& relay;  // exists before any code is freed
     Events& events;
   };
   explicit InService(const Parts& parts);
 
-  // Opens what tells profilers and debuggers of code, as the options say.
+  // Opens the interfaces to profilers and debuggers, according to the options.
   Status open_native_tools(const jit::Routines& routines);
 
-  // Tells them of a version, and of the stubs that have been made since. With the state mutex.
+  // Describe a version, and the new stubs, to those tools. With the state mutex.
   void tell_native_tools(const Method& m, const Version& v);
   void name_stubs();
 
-  // Says that something was heard of a method: it is not cold.
+  // Records activity of a method: it is not cold.
   void touch(Method& m) { m.last_active = ++activity_; }
 
   // ---- Calls (installer.cc, registry.cc, eviction.h) --------------------------------------------------
 
-  // Returns whether calls go to the host's interpreter before there is code, or after it was taken away.
+  // Says whether calls go to the host's interpreter before there is code, or after it was
+  // withdrawn.
   bool interprets_first_locked(const Method& m) const;
-  // Returns where calls go that find no code.
+  // Returns the target of calls that find no code.
   const void* first_target_locked(const Method& m) const;
-  // Returns where a plain call goes now; null before the first compilation.
+  // Returns the current target of a plain call; null before the first compilation.
   const void* current_entry(const Method& m) const noexcept {
     const void* target = stubs_.target(m.id);
     return target == stubs_.tail(m.id) ? nullptr : target;
   }
-  // Points the cell, and the quick path of samples, at the best that is in service.
+  // Points the cell, and the quick path of samples, at the best version in service.
   void link_locked(Method& m);
-  // Has the cell ask, while the code stays; and points it at the code again. relink() returns whether
-  // it asked.
+  // Points the cell to the slow path while the code stays; points it at the code again. relink()
+  // returns whether the cell was at the slow path.
   void unlink_locked(Method& m);
   bool relink(Method& m);
 
-  // ---- Versions come (installer.cc, osr_exit.h) -----------------------------------------------------
+  // ---- Installing versions (installer.cc, osr_exit.h)
+  // ------------------------------------------------
 
-  // A version has been added to its method's.
+  // A version has been added to a method.
   void note_version(Method& m, const Version& v);
-  // Likewise: the copy of one that was moved, which has taken its place.
+  // The same for a moved copy, which has replaced the old version.
   void take_moved_locked(Method& m, Version& v);
-  // Bodies that the file of perf_map or jit_dump lacks. Thread: any.
+  // Number of bodies that are missing in the perf_map or jit_dump file. Thread: any.
   uint64_t code_names_lost() const { return native_tools_.lost(); }
-  // A version for a loop, of a body or of a host's interpreter, takes the place of the one before.
+  // Replaces the version for a loop, of a body or of a host's interpreter.
   void replace_osr(Method& m, const Version& v);
-  // The version hears of it when callees can be reached past their stubs.
+  // The version will be notified when its callees can be reached past their stubs.
   void watch_callees(Version& v);
-  // The method has its first optimized version for calls.
+  // The method has its first optimized version for calls: notifies its callers.
   void tell_callers(Method& callee);
-  // Callees tell the version nothing any more.
+  // Callees no longer notify the version.
   void forget_caller_locked(Version& v);
 
-  // ---- Versions go (installer.cc, eviction.h) --------------------------------------------------------
+  // ---- Withdrawing versions (installer.cc, eviction.h)
+  // -----------------------------------------------
 
-  // Takes a version out of service that nothing leads to, and calls back the frames that loop in it.
+  // Retires a version that nothing leads to, and calls back the frames that loop in it.
   void give_up(Version& v, OsrOut why);
-  // Gives up the optimized versions for calls that `v` has taken the place of.
+  // Gives up the optimized versions for calls that `v` has replaced.
   void retire_optimized_before(Method& m, const Version& v);
-  // Retires the baseline copies; frames in them leave by OSR or by returning.
+  // Retires the baseline copies; frames in them leave by on-stack replacement or by returning.
   void retire_baseline(Method& m);
   // Gives up the versions of loops: others are made when the loops are next entered.
   void drop_osr_versions(Method& m);
-  // Gives up the instrumented copies of these, of one loop or of all.
+  // Give up the instrumented copies of such versions, for one loop or for all.
   void retire_loop_copy(Method& m, LoopId loop);
   void retire_loop_copies(Method& m);
-  // Takes all code of a method out of service that can be made again; or after the method was removed,
-  // all code that it still has.
+  // Takes all code of a method out of service that can be made again; or, after the method was
+  // removed, all code that it still has.
   void withdraw_locked(Method& m);
-  // Likewise, to make room.
+  // The same, to make room.
   void evict_locked(Method& m);
-  // Likewise, of each method that has code in service which means a method of one of the places; and
-  // calls back the frames of all such code (place_taking.cc).
+  // The same for each method with code in service that refers to a method of one of the places;
+  // also calls back the frames of all such code (place_taking.cc).
   void withdraw_what_refers_to_locked(const Places::Set& places);
-  // Frees the retired versions that nobody can run any more.
+  // Frees the retired versions that no thread can run any more.
   void reclaim_locked() noexcept;
 
  private:
@@ -156,8 +157,8 @@ class InService {
   const std::unique_ptr<Relay>& relay_;
   Events& events_;
   jit::NativeTools native_tools_;
-  size_t stubs_named_ = 0;  // chunks
-  uint64_t activity_ = 0;   // rises with whatever is heard of any method
+  size_t stubs_named_ = 0;  // in chunks
+  uint64_t activity_ = 0;   // rises with any activity of any method
 };
 
 }  // namespace uptier::tiering

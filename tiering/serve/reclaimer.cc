@@ -12,13 +12,13 @@ namespace uptier::tiering {
 struct CodeRange {
   uintptr_t from, to;
 
-  // A return address may lie just behind the last instruction.
+  // A return address may point just past the last instruction.
   bool holds(uintptr_t word) const { return word >= from && word <= to; }
 };
 
 namespace {
 
-// Where a version's code is: one part, or two.
+// Returns the address ranges of a version's code: one part, or two.
 std::array<CodeRange, 2> parts_of(const Version& v) {
   auto range = [](const void* at, uint64_t bytes) {
     auto from = reinterpret_cast<uintptr_t>(at);
@@ -59,8 +59,8 @@ void Reclaimer::push(Item item) noexcept {
   limbo_size_.store(limbo_.size(), std::memory_order_relaxed);
 }
 
-// Compilers compare words in vector registers, too. What is left there would be looked at again: a
-// frame that leaves code puts all of them on the stack (jit/code/leave.h), call after call.
+// Compilers compare words in vector registers, too. Words left there would be found again: a frame
+// that leaves code saves all vector registers on the stack (jit/code/leave.h), call after call.
 static void forget_words() {
   asm volatile(
       "pxor %%xmm0, %%xmm0; pxor %%xmm1, %%xmm1; pxor %%xmm2, %%xmm2; pxor %%xmm3, %%xmm3;"
@@ -73,17 +73,17 @@ static void forget_words() {
         "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
 }
 
-// Every word of the stack that could be an address of code keeps the code, and so does one that
-// could be the address of its Code: a slow path below may still read its tables; and one that lies
-// in a Method keeps that. A number that looks like one costs memory, never safety. The words belong
-// to frames that stand still.
+// A stack word that could be an address in code keeps that code. A word that could be the address
+// of a Code keeps it, because a slow path further down may still read its tables; a word that
+// points into a Method keeps that Method. A number that only looks like an address costs memory,
+// never safety. The words belong to frames that do not move.
 class Reclaimer::Sought {
  public:
   explicit Sought(std::span<const Item> limbo) {
     for (const Item& item : limbo) {
       if (item.method != nullptr) {
         methods_.push_back({reinterpret_cast<uintptr_t>(item.method), parts_.size()});
-        parts_.push_back({});  // found among methods_ alone: there may be thousands
+        parts_.push_back({});  // found through methods_ only: there may be thousands
         continue;
       }
       if (item.version == nullptr) {

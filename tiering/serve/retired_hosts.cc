@@ -16,7 +16,8 @@ void GoneHosts::hold_locked(const Version& v) {
   for (uint32_t body : v.bodies) ++methods_.at(body).holds;
 }
 
-// Places stay with their methods as long as a version means them, so these are the same as before.
+// Places stay with their methods as long as a version refers to them, so these are still the same
+// methods.
 void GoneHosts::let_go_locked(const Version& v) {
   assert(v.freed);
   Method& m = methods_.at(v.method.index());
@@ -40,8 +41,8 @@ void GoneHosts::leave_later_locked(Method& m) noexcept {
 bool GoneHosts::leave_locked() {
   bool retired = false;
   std::erase_if(left_, [&](Method* m) {
-    if (places_.removed_meanwhile(*m)) return false;  // it may be compiled
-    // A compilation has put its body into other code: that comes here when it is freed.
+    if (places_.removed_meanwhile(*m)) return false;  // it may be compiled right now
+    // A compilation has inlined its body into other code: this runs again when that code is freed.
     if (m->holds != 0 || m->host_use != HostUse::kUntilGone) return true;
     bool freed = true;
     m->enterable.store(nullptr, std::memory_order_release);
@@ -80,7 +81,7 @@ void GoneHosts::leave_all() {
   tell();
 }
 
-// A method has its place until its host has been told.
+// A method keeps its place until its host has been told.
 void GoneHosts::tell_slow() noexcept {
   std::unique_lock lock(state_mutex_);
   while (first_gone_ != nullptr) {

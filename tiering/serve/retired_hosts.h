@@ -1,18 +1,19 @@
-// GoneHosts: when the host of a method that was retired is not asked any more.
+// GoneHosts: determines when the host of a retired method is no longer asked.
 //
-// The law: a host is asked for a method by calls and compilations while it is in service, and from
-// then on by frames alone, which leave their code for host_resume or for baseline code that is
-// made of `build`. Such a frame is in a version of the method's own, or in one that has its body in
-// it. So these are counted (Method::holds), and as one more who looked at the method when it went:
+// The law: while a method is in service, its host is asked by calls and compilations. After that
+// only frames ask it: they exit their code to host_resume, or to baseline code that is made from
+// `build`. Such a frame is in a version of the method itself, or in one that has inlined its body.
+// So these versions are counted (Method::holds), plus one for the threads that were looking at the
+// method when it was retired:
 //
 //   retired --(no holds, no compilation that began before)--> its enterable code retired
-//           --(that freed, too)--> gone
+//           --(that is freed, too)--> gone
 //
-// Enterable code has nothing to leave for: its guards go to the host, by host_resume, and so the
-// code is waited for; but nobody goes into it any more.
+// Enterable code itself has no baseline code to exit to: its guards go to the host, by host_resume.
+// So the code is waited for; but no frame enters it any more.
 //
-//   Thread: what ends in _locked with the state mutex, which the others take. Hosts are told without
-//   it, and by no thread but the program's own.
+//   Thread: functions with _locked: with the state mutex, which the others take. Hosts are told without it,
+//   and only by the program's own threads.
 #pragma once
 
 #include <atomic>
@@ -34,30 +35,30 @@ class GoneHosts {
             Reclaimer& reclaimer)
       : state_mutex_(state_mutex), methods_(methods), places_(places), reclaimer_(reclaimer) {}
 
-  // A version is there, which may ask hosts; and it has been freed.
+  // A version exists, which may ask hosts; it has been freed.
   void hold_locked(const Version& v);
   void let_go_locked(const Version& v);
-  // One less holds the method.
+  // The method has one hold less.
   void let_go_locked(Method& m);
-  // Retires enterable code that nothing can go into any more. Returns whether it did: such code may
+  // Retires enterable code that no frame can enter any more. Returns whether it did: such code may
   // be free at once.
   bool leave_locked();
-  // Returns whether there are methods that leave_locked() has to look at, perhaps again.
+  // Says whether leave_locked() has methods to examine, perhaps again.
   bool wait_to_leave() const { return !left_.empty(); }
 
-  // A host is to be told of a method, whose `host_use` says so.
+  // Schedules telling a host about a method; its `host_use` says so.
   void tell_later_locked(Method& m) noexcept;
-  // Tells what there is to be told. Cost: one load, where there is nothing.
+  // Tells all hosts that are scheduled. Cost: one load if there are none.
   void tell() noexcept {
-    if (wait_.load(std::memory_order_relaxed)) tell_slow();  // whoever comes next tells
+    if (wait_.load(std::memory_order_relaxed)) tell_slow();  // or a later thread will
   }
-  // The end of the runtime, where nothing runs: tells all that wait.
+  // The end of the runtime, when nothing runs: tells all remaining hosts.
   void leave_all();
-  // Waits while others tell hosts of these, which may die when they have been told.
+  // Waits while other threads tell the hosts of these methods, which may be destroyed afterwards.
   void await_tellers(std::span<const MethodId> methods);
 
-  // Returns whether `build` may be asked. The caller has the method's turn, for which waits who says
-  // that it may not.
+  // Says whether `build` may be called. The caller has the method's turn; the code that forbids it
+  // waits for that turn.
   bool may_ask(const Method& m) const;
 
  private:
@@ -69,11 +70,12 @@ class GoneHosts {
   Reclaimer& reclaimer_;
   void leave_later_locked(Method& m) noexcept;
 
-  // Retired methods that only their enterable code holds, as far as is known. One that is refused a
-  // place here is told of at the end of the runtime.
+  // Retired methods that, as far as is known, only their enterable code holds. A method that could
+  // not be added for lack of memory is told of at the end of the runtime.
   std::vector<Method*> left_;
-  Method *first_gone_ = nullptr, *last_gone_ = nullptr;  // hosts to be told, by Method::next_gone
-  std::atomic<bool> wait_{false};                        // there are such
+  Method *first_gone_ = nullptr, *last_gone_ = nullptr;  // hosts to be told, linked by
+                                                         // Method::next_gone
+  std::atomic<bool> wait_{false};                        // there are such hosts
   std::condition_variable_any told_;
 };
 

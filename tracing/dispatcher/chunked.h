@@ -1,4 +1,4 @@
-// chunked.h: a table that only grows, and whose entries are read without a lock.
+// chunked.h: a table that only grows; its entries are read without a lock.
 #pragma once
 
 #include <array>
@@ -10,12 +10,12 @@ namespace uptier::tracing {
 
 // Entries have indices from 0 in the order in which they were added. They never move.
 //
-// Thread: add() under the owner's lock; find() any, at any time: the release store of the size pairs
-// with its acquire load, so whoever sees an index sees the entry.
+// Thread: add() under the owner's lock; find() any, at any time: the release store of the size
+// pairs with its acquire load, so a thread that sees an index sees the entry.
 template <typename T>
 class Chunked {
  public:
-  // Returns its index; throws std::bad_alloc, and then nothing was added.
+  // Returns the entry's index. Throws std::bad_alloc, and then nothing was added.
   uint32_t add(T value) {
     const uint32_t index = size_.load(std::memory_order_relaxed);
     if (index == kChunks * kPerChunk) throw std::bad_alloc();
@@ -25,7 +25,7 @@ class Chunked {
     size_.store(index + 1, std::memory_order_release);
     return index;
   }
-  // Returns null for an index that there is not.
+  // Returns null if there is no such index.
   const T* find(uint64_t index) const noexcept {
     if (index >= size_.load(std::memory_order_acquire)) return nullptr;
     return &chunks_[index / kPerChunk][index % kPerChunk];

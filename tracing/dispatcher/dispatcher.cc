@@ -1,6 +1,6 @@
-// The dispatcher: the table of functions that programs and subscribers call, over its parts.
+// The dispatcher: the table of functions that programs and subscribers call. It connects the parts.
 //
-// Nothing that an embedder calls throws: where memory is refused, the answer is 0 or null.
+// Functions that an embedder calls never throw: if memory runs out, they return 0 or null.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -24,7 +24,8 @@ struct Loaded {
   uptier_trace_subscriber_finish_fn finish;
 };
 
-// All that a process has of it; made by init, and never destroyed: threads may notify at exit.
+// All state of the dispatcher in a process; made by init, and never destroyed, because threads may
+// notify at exit.
 struct Dispatcher {
   Strings strings;
   Objects objects;
@@ -36,9 +37,9 @@ struct Dispatcher {
   std::atomic<uint64_t> lost_by_tools = 0;
 };
 
-Dispatcher* self = nullptr;  // C functions have no other way to it
+Dispatcher* self = nullptr;  // C functions have no other way to reach it
 
-// Runs a function that may run out of memory; `refused` is the answer then.
+// Runs a function that may run out of memory; returns `refused` then.
 template <typename Answer, typename Function>
 Answer guarded(Answer refused, Function function) noexcept {
   try {
@@ -48,7 +49,7 @@ Answer guarded(Answer refused, Function function) noexcept {
 
 Stream& as_stream(uptier_trace_stream* s) { return *static_cast<Stream*>(s); }
 
-// What stream() answers where memory is refused.
+// stream() returns this if there is no memory.
 Stream nobody;
 
 uptier_trace_stream* make_stream(const char* name, uint32_t major, uint32_t minor) {
@@ -211,7 +212,7 @@ void load_one(const std::string& words) {
   dlclose(library);
 }
 
-// Where the code of a library lies.
+// Returns the address range of the library that contains `function`.
 std::pair<uintptr_t, uintptr_t> range_of(void* function) {
   struct Search {
     uintptr_t address, from = 0, to = 0;

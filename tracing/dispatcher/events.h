@@ -1,8 +1,8 @@
-// events.h: the constructs of a program, each with an id that no other has.
+// events.h: the constructs of a program, each with a unique id.
 //
 // The key of a construct is (file, function, line, column) with both texts interned: 128 bits that
-// are compared in full, so two constructs never share an id. One without file and function has no
-// key, and is new each time.
+// are compared in full, so two constructs never share an id. A construct without file and function
+// has no key, and is new each time.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,7 @@ class Events {
 
   static void set_metadata(uptier_trace_event& event, uptier_trace_string key,
                            const uptier_trace_value& value);
-  // Visits a copy, so that a visitor may set metadata.
+  // Visits a copy, so the visitor may set metadata.
   static void each_metadata(const uptier_trace_event& event, uptier_trace_visitor visit,
                             void* user);
 

@@ -1,4 +1,4 @@
-// kinds.h: names of the kinds of events, and numbers for those that tools define.
+// kinds.h: names of the kinds of events, and numbers for the kinds that tools define.
 #pragma once
 
 #include <array>
@@ -16,9 +16,10 @@ namespace uptier::tracing {
 class Kinds {
  public:
   Kinds();
-  // Returns the number for a tool's name: the same for the same two. 0 when all are taken.
+  // Returns the number for a tool's name, always the same for the same pair; 0 if no number is
+  // left.
   uint32_t user(const char* tool, const char* name);
-  // Returns "task", "tool.name"; null for no kind.
+  // Returns "task", "tool.name"; null if there is no such kind.
   const char* name(uint32_t kind) const noexcept;
 
  private:

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uptier_trace_type begin_of(uint32_t kind) { return UPTIER_TRACE_BEGIN(kind); }
 
-// A graph is kept for tools that come late, so its trace point never sleeps.
+// A graph is kept for tools that subscribe later, so its trace point is always on.
 bool always_on(uint32_t kind) { return kind == UPTIER_TRACE_GRAPH; }
 
 void set_enabled(Stream& s, uint32_t kind, bool on) {
@@ -46,7 +46,8 @@ Stream* Streams::stream(const char* name, uint32_t major, uint32_t minor) {
     made = owned.get();
     streams_.push_back(std::move(owned));
   }
-  const std::vector<Listener> all = listeners_;  // one that listens or unlistens while it is told
+  const std::vector<Listener> all = listeners_;  // a copy: a listener may listen or unlisten while
+                                                 // it is told
   for (const Listener& l : all) l.tell(l.user, made, made->name.c_str(), major, minor);
   return made;
 }
@@ -65,7 +66,7 @@ Streams::Visit::Visit(Streams& streams) noexcept
 
 Streams::Visit::~Visit() {
   if (slot_ == nullptr || --slot_->depth != 0) return;
-  // Pairs with has_gone_on: what was read is read no more.
+  // Pairs with has_gone_on: the thread's reads are over.
   slot_->visit.store(slot_->visit.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
@@ -75,7 +76,8 @@ void Streams::Visit::call(const Subscription& s, const uptier_trace_record& reco
   active.store(&s, std::memory_order_relaxed);
   streams_.threads_.light_barrier();
   if (s.alive.load(std::memory_order_relaxed)) s.callback(s.user, &record);
-  // Pairs with the load of wait_for: what the callback did is seen before its library goes.
+  // Pairs with the load of wait_for: the callback's effects are visible before its library is
+  // unloaded.
   active.store(nullptr, std::memory_order_release);
 }
 
@@ -121,7 +123,7 @@ void Streams::notify(Stream& s, uptier_trace_type type, uptier_trace_event* pare
 uint64_t Streams::begin(Stream& s, uint32_t kind, uptier_trace_event* parent,
                         uptier_trace_event* event, const void* data, When when) noexcept {
   if (kind >= UPTIER_TRACE_KINDS) return 0;
-  // Acquire: pairs with the jump of subscribe, so that a number behind it finds the list.
+  // Acquire: pairs with the jump of subscribe, so a later number finds the list.
   const uint64_t instance = instances_.fetch_add(1, std::memory_order_acq_rel) + 1;
   deliver(s, {sizeof(uptier_trace_record), begin_of(kind), &s, parent, event, instance, data,
               when.at_ns, when.thread});
@@ -155,7 +157,8 @@ void Streams::reclaim() {
 
 bool Streams::subscribe(Stream& s, uint32_t kind, uptier_trace_callback callback, void* user) {
   if (kind == 0 || kind >= UPTIER_TRACE_KINDS || callback == nullptr) return false;
-  const Visit visit(*this);  // another thread may end the subscription before its graphs are told
+  const Visit visit(*this);  // another thread may end the subscription before its graphs are
+                             // delivered
   std::vector<std::pair<uptier_trace_event*, uptier_trace_event*>> graphs;
   const Subscription* added = nullptr;
   {

@@ -1,12 +1,13 @@
-// streams.h: streams, who listens to them, and how they are told.
+// streams.h: streams, their subscribers, and the delivery of notifications.
 //
-// For each (stream, kind) there is an immutable list of subscriptions behind an atomic pointer. A
-// notification reads the pointer once and calls what the list holds and is alive; subscribing and
-// unsubscribing publish another list. Old lists are freed when no thread can be reading them.
+// Each (stream, kind) has an immutable list of subscriptions, reached by an atomic pointer. A
+// notification reads the pointer once and calls those subscriptions in the list that are alive.
+// Subscribing and unsubscribing publish another list. Old lists are freed when no thread can be
+// reading them.
 //
-// Pairs stay whole. A begin takes the next instance number. A subscription is born at a number that
-// is far ahead; when its list is out, the numbers jump there. So a begin with a greater number finds
-// the subscription, and it is told of exactly those begins, and of their ends.
+// Pairs stay whole. A begin takes the next instance number. A subscription is born at a number far
+// ahead, and once its list is published, the numbers jump there. So a begin with a greater number
+// finds the subscription, and the subscription is told of exactly those begins, and of their ends.
 #pragma once
 
 #include <array>
@@ -35,11 +36,11 @@ struct Stream : uptier_trace_stream {
   std::string name;
   uint32_t major = 0, minor = 0;
   std::array<std::atomic<const List*>, UPTIER_TRACE_KINDS> lists{};
-  // Each (parent, event) that was told as a graph; guarded by the mutex of Streams.
+  // Each (parent, event) that was notified as a graph; guarded by the mutex of Streams.
   std::vector<std::pair<uptier_trace_event*, uptier_trace_event*>> graphs;
 };
 
-// Thread: any. notify, begin and end take no lock and allocate nothing, but for graphs.
+// Thread: any. notify, begin and end take no lock and allocate nothing, except for graphs.
 class Streams {
  public:
   ~Streams();
@@ -47,7 +48,7 @@ class Streams {
   // Throws std::bad_alloc, as do subscribe and listen.
   Stream* stream(const char* name, uint32_t major, uint32_t minor);
 
-  // When and where it happened; 0: now, here.
+  // Time and thread of an event; 0: now, the calling thread.
   struct When {
     uint64_t at_ns = 0, thread = 0;
   };
@@ -59,15 +60,15 @@ class Streams {
            uint64_t instance, const void* data, When when = {0, 0}) noexcept;
 
   bool subscribe(Stream& s, uint32_t kind, uptier_trace_callback callback, void* user);
-  // Of all streams where `s` is null, of all kinds where `kind` is 0.
+  // Ends the subscriptions of all streams if `s` is null, and of all kinds if `kind` is 0.
   bool unsubscribe(Stream* s, uint32_t kind, uptier_trace_callback callback, void* user);
   bool listen(uptier_trace_listener listener, void* user);
   bool unlisten(uptier_trace_listener listener, void* user);
 
-  // Ends the subscriptions and listeners whose code lies in [from, to). Returns how many there were.
+  // Ends the subscriptions and listeners with code in [from, to). Returns their number.
   size_t drop_code(uintptr_t from, uintptr_t to);
 
-  // Notifications that were dropped: too many threads, or too deep within callbacks.
+  // Dropped notifications: there were too many threads, or callbacks were nested too deeply.
   uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
 
  private:
@@ -81,14 +82,14 @@ class Streams {
     uptier_trace_listener tell;
     void* user;
   };
-  // What is freed when nobody reads it any more.
+  // Freed when no thread can be reading it.
   struct Retired {
     std::unique_ptr<const List> list;
     std::unique_ptr<Subscription> subscription;
     Threads::Moment moment;
   };
 
-  // The calling thread reads lists: what it finds is not freed meanwhile.
+  // While one exists, the lists that the calling thread reads are not freed.
   class Visit {
    public:
     explicit Visit(Streams& streams) noexcept;
@@ -109,11 +110,11 @@ class Streams {
   void deliver(const Stream& s, const uptier_trace_record& record) noexcept;
   void deliver_graph(Stream& s, uptier_trace_event* parent, uptier_trace_event* event,
                      const void* data, When when) noexcept;
-  // The subscriptions that `wanted` is true of.
+  // Returns the subscriptions for which `wanted` is true.
   template <typename Wanted>
   std::vector<Found> find(Wanted wanted);
   bool end_one(const Found& f);
-  // Publishes a list. Nobody is told of it yet.
+  // Publishes a list. Subscribers and listeners are not told here.
   void publish(Stream& s, uint32_t kind, std::unique_ptr<const List> list,
                std::unique_ptr<Subscription> gone) UPTIER_REQUIRES(mutex_);
   void reclaim() UPTIER_REQUIRES(mutex_);

@@ -8,7 +8,8 @@ uptier_trace_string Strings::intern(const char* text) {
   if (auto known = ids_.find(text); known != ids_.end()) return known->second;
   auto owned = std::make_unique<std::string>(text);
   const std::string_view view = *owned;
-  // The id comes first: a text without an entry in ids_ would only be interned twice.
+  // Take the id first: if the emplace throws, the text has no entry in ids_ and is merely interned
+  // twice.
   const uptier_trace_string id = texts_.add(std::move(owned)) + 1;
   ids_.emplace(view, id);
   return id;

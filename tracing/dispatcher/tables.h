@@ -18,21 +18,21 @@ class Strings {
  public:
   // Returns 0 for null. Throws std::bad_alloc.
   uptier_trace_string intern(const char* text);
-  // Returns null for no string.
+  // Returns null for an unknown id.
   const char* text(uptier_trace_string id) const noexcept;
 
  private:
   CheckedLock<std::mutex> mutex_;
   std::unordered_map<std::string_view, uptier_trace_string> ids_
-      UPTIER_GUARDED_BY(mutex_);  // views of what texts_ owns
+      UPTIER_GUARDED_BY(mutex_);  // views of the strings in texts_
   Chunked<std::unique_ptr<std::string>> texts_;
 };
 
-// Thread: as for strings.
+// Thread: as for Strings.
 class Objects {
  public:
   uptier_trace_object intern(std::string_view bytes, uint32_t kind);
-  // Returns whether there is such an object; null pointers receive nothing.
+  // Returns whether the object exists; null pointers receive nothing.
   bool find(uptier_trace_object id, const void** bytes, size_t* size,
             uint32_t* kind) const noexcept;
 

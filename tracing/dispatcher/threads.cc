@@ -11,9 +11,9 @@
 namespace uptier::tracing {
 namespace {
 
-// Initial-exec, so that no notification allocates a thread's block.
+// Initial-exec, so that a notification never allocates a thread's TLS block.
 struct Mine {
-  uint64_t owner = 0;  // the serial of the Threads that the slot is of
+  uint64_t owner = 0;  // the serial of the Threads that owns the slot
   Slot* slot = nullptr;
 };
 __attribute__((tls_model("initial-exec"))) thread_local Mine mine_;
@@ -75,7 +75,7 @@ void Threads::wait_for(const Subscription* s) noexcept {
 Threads::Moment Threads::now() {
   Moment m(kSlots);
   barrier();
-  m.resize(used_.load());  // a thread that takes a slot from here on sees what was published before
+  m.resize(used_.load());  // a thread that takes a slot later sees everything published before
   for (size_t i = 0; i < m.size(); ++i) m[i] = slots_[i].visit.load(std::memory_order_acquire);
   return m;
 }

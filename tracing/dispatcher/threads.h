@@ -1,4 +1,4 @@
-// threads.h: which callbacks run on which thread, so that one that was unsubscribed is waited for.
+// threads.h: which callbacks run on which thread, so that unsubscribing can wait for them.
 //
 //   notifying thread                          unsubscribing thread
 //     active = subscription  (relaxed)          alive = false
@@ -7,7 +7,7 @@
 //     active = null          (release)
 //
 // The barrier on the notifying side costs nothing; the other side pays for both. So either the
-// notifying thread sees that the subscription is dead, or the other one sees that it is active.
+// notifying thread sees that the subscription is dead, or the other thread sees that it is active.
 #pragma once
 
 #include <pthread.h>
@@ -22,15 +22,15 @@ namespace uptier::tracing {
 
 struct Subscription;
 
-// What one thread is at. `visit` is odd while it reads a list of subscriptions: what was taken from
-// a list is freed when each thread that was reading then has gone on.
+// The state of one thread. `visit` is odd while the thread reads a list of subscriptions. An entry
+// removed from a list is freed when each thread that was reading at that time has gone on.
 struct alignas(64) Slot {
   static constexpr size_t kDepth = 15;  // notifications within callbacks within ...
 
   std::atomic<uint64_t> visit = 0;
   std::array<std::atomic<const Subscription*>, kDepth> active{};
   std::atomic<bool> taken = false;
-  uint32_t depth = 0;  // of the owner alone
+  uint32_t depth = 0;  // used by the owner only
 };
 
 class Threads {
@@ -43,23 +43,23 @@ class Threads {
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
 
-  // Returns the calling thread's slot; null when all are taken. The first call of a thread takes
-  // one, which costs a search; it is given back when the thread ends.
+  // Returns the calling thread's slot, or null if all are taken. A thread's first call takes a
+  // slot, which costs a search; the slot is given back when the thread ends.
   Slot* mine() noexcept;
 
-  // Returns when no other thread runs this subscription. It must be dead by now.
+  // Waits until no other thread runs this subscription, which must be dead already.
   void wait_for(const Subscription* s) noexcept;
 
-  // What each thread was reading, for has_gone_on.
+  // The visits that threads were on, for has_gone_on.
   using Moment = std::vector<uint64_t>;
   // Throws std::bad_alloc.
   Moment now();
-  // Whether each thread that was reading at that moment has stopped since.
+  // Says whether each thread that was reading at that moment has finished since.
   bool has_gone_on(const Moment& m) const noexcept;
 
-  // A barrier on every thread that runs.
+  // Puts a barrier on every running thread.
   void barrier() noexcept;
-  // The light half of it, for notifying threads.
+  // The light half of the barrier, for notifying threads.
   void light_barrier() const noexcept {
     if (has_membarrier_) {
       std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -69,7 +69,7 @@ class Threads {
   }
 
  private:
-  // ThreadSanitizer knows no fences.
+  // ThreadSanitizer does not understand fences.
   static void full_fence() noexcept {
 #if defined(__SANITIZE_THREAD__)
     static std::atomic<uint32_t> word = 0;
@@ -81,7 +81,7 @@ class Threads {
   Slot* take() noexcept;
 
   std::array<Slot, kSlots> slots_;
-  std::atomic<uint32_t> used_ = 0;  // slots from here on were never taken
+  std::atomic<uint32_t> used_ = 0;  // later slots were never taken
   const uint64_t serial_;
   const bool has_membarrier_;
   pthread_key_t exit_key_;

@@ -1,4 +1,4 @@
-/* dispatcher_entry.h: what a dispatcher's library defines, and what the proxy gives it. */
+/* dispatcher_entry.h: the functions of a dispatcher's library, and the options from the proxy. */
 #ifndef UPTIER_TRACING_DISPATCHER_ENTRY_H
 #define UPTIER_TRACING_DISPATCHER_ENTRY_H
 
@@ -11,10 +11,11 @@ typedef struct uptier_trace_dispatcher_options {
   void* (*load)(const char* path, char* why, size_t size); /* safe_load.h */
 } uptier_trace_dispatcher_options;
 
-/* Returns the table, or NULL where it cannot serve this version. Called once. */
+/* Returns the table, or NULL if it cannot serve this version. Called once. */
 typedef const uptier_trace_api* (*uptier_trace_dispatcher_init_fn)(
     const uptier_trace_dispatcher_options* options);
-/* Loads subscribers: absolute paths, each with "=ARGUMENTS" behind it or not, commas between. */
+/* Loads subscribers: absolute paths, separated by commas, each optionally followed by
+   "=ARGUMENTS". */
 typedef void (*uptier_trace_dispatcher_load_fn)(const char* subscribers);
 /* Calls their finish functions, the last one first. Returns the number of lost events. */
 typedef uint64_t (*uptier_trace_dispatcher_finish_fn)(void);

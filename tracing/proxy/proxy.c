@@ -1,5 +1,5 @@
-/* The proxy: what an instrumented program links. Until a dispatcher is there, its functions do
-   nothing, and say so by what they return. */
+/* The proxy: instrumented programs link it. Until a dispatcher is loaded, its functions do nothing
+   and return values that say so. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 /* ---- The table that does nothing ---- */
 
-static uptier_trace_stream nobody; /* nobody listens to it, and nobody writes to it */
+static uptier_trace_stream nobody; /* it has no subscribers, and is never written to */
 
 static uptier_trace_stream* no_stream(const char* name, uint32_t major, uint32_t minor) {
   (void)name, (void)major, (void)minor;
@@ -138,7 +138,7 @@ static void say_of(const char* path, const char* why) {
   say(line);
 }
 
-/* Returns the dispatcher's path, or NULL where tracing is off. */
+/* Returns the dispatcher's path, or NULL if tracing is off. */
 static const char* wanted_dispatcher(const uptier_trace_options* o) {
   if (o != NULL && o->dispatcher != NULL) return o->dispatcher;
   const char* on = secure_getenv("UPTIER_TRACE");

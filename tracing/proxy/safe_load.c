@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether only root and the user may change what `s` describes; `what` names it in the reason. */
+/* Says whether only root and the user may change the file in `s`; `what` is its name in `why`. */
 static int is_ours(const struct stat* s, const char* what, char* why, size_t size) {
   if (s->st_uid != 0 && s->st_uid != geteuid()) {
     snprintf(why, size, "%s belongs to user %u, neither to root nor to this user", what,
@@ -26,7 +26,7 @@ static int is_ours(const struct stat* s, const char* what, char* why, size_t siz
   return 1;
 }
 
-/* Whether `path` has no symbolic link in it. */
+/* Says whether `path` contains no symbolic link. */
 static int is_plain(const char* path, char* why, size_t size) {
   char real[PATH_MAX];
   if (realpath(path, real) == NULL) {
@@ -40,7 +40,7 @@ static int is_plain(const char* path, char* why, size_t size) {
   return 1;
 }
 
-/* Opens the library and its folder, and looks at what was opened. Returns the descriptor or -1. */
+/* Opens the library and its folder, and checks the opened files. Returns the descriptor or -1. */
 static int open_checked(const char* path, char* why, size_t size) {
   char folder[PATH_MAX];
   const char* slash = strrchr(path, '/');
@@ -98,7 +98,7 @@ void* uptier_trace_safe_load(const char* path, char* why, size_t size) {
     snprintf(why, size, "%s", reason != NULL ? reason : "dlopen failed");
     close(file);
   }
-  /* Of what is loaded the descriptor stays open: the loader tells libraries apart by their names, so
-     no other may have this one. */
+  /* The descriptor stays open: its number is part of the path that was loaded, and the loader
+     identifies libraries by path, so no other library may get this number. */
   return handle;
 }

@@ -1,8 +1,9 @@
-// How often each kind of event came, and how long those lasted that last: a table, at the end.
+// Counts the events of each kind, and sums the durations of those that have one. Writes a table at
+// the end.
 //
-//   arguments   the file that receives it; none: stderr
+//   arguments   the output file; none: stderr
 //
-// Thread: one lock guards the table: for programs with many events on many threads, it is in the way.
+// Thread: one lock guards the table, so it slows down programs with many events on many threads.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -81,7 +82,7 @@ class Counts final : public Tool {
   CheckedLock<std::mutex> mutex_;
   std::map<std::pair<const uptier_trace_stream*, uint32_t>, Count> counts_
       UPTIER_GUARDED_BY(mutex_);
-  std::map<uint64_t, uint64_t> open_ UPTIER_GUARDED_BY(mutex_);  // instance -> when it began
+  std::map<uint64_t, uint64_t> open_ UPTIER_GUARDED_BY(mutex_);  // instance -> begin time
 };
 
 }  // namespace

@@ -1,12 +1,12 @@
-// One line of JSON for each event, in the order in which they came.
+// Writes one line of JSON for each event, in order of arrival.
 //
 //   arguments   the file; none: uptier-trace.jsonl
 //
 //   {"ns":..,"thread":..,"stream":"..","kind":"task","phase":"begin|end|at","instance":..,
 //    "event":{"id":..,"name":"..","file":"..","line":..,"column":..},"parent":ID,"text":".."}
 //
-// What is not known is left out. Metadata of an event stands with "metadata" events, and with the begin
-// of its tasks.
+// Unknown members are left out. Metadata of an event is written with "metadata" events, and with
+// the begin of its tasks.
 #include <mutex>
 
 #include "tracing/subscribers/output.h"
@@ -45,7 +45,7 @@ class Lines final : public Tool {
   static const char* phase(const uptier_trace_record& r) {
     return !lasts(r) ? "\"at\"" : (r.type & 1) == 0 ? "\"begin\"" : "\"end\"";
   }
-  // The kinds whose user data is a text.
+  // The kinds whose user data is a text have one.
   static const char* text_of(const uptier_trace_record& r) {
     const uint32_t kind = r.type >> 1;
     const bool is_text =
@@ -68,7 +68,7 @@ class Lines final : public Tool {
     return text + "}";
   }
 
-  // What a function was called with, and its result once it is there.
+  // The arguments of a function call, and the result once there is one.
   std::string arguments_text(const void* user_data) const {
     const auto* a = static_cast<const uptier_trace_arguments*>(user_data);
     if (a == nullptr) return "";

@@ -18,7 +18,7 @@ std::unique_ptr<Output> Output::open(const uptier_trace_api* api, const char* na
                                      const char* fallback) {
   const std::string path = name[0] != '\0' ? name : fallback;
   if (path == "-") return std::unique_ptr<Output>(new Output(api, "stderr", STDERR_FILENO));
-  // Not through a link: the name may lie in a folder where others write.
+  // Do not follow a link: the name may be in a folder where others can write.
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd >= 0) return std::unique_ptr<Output>(new Output(api, path, fd));
   api->say((path + " cannot be written").c_str());

@@ -1,4 +1,4 @@
-// output.h: the file that a tool writes. What could not be written is counted.
+// output.h: the file that a tool writes. Lost events are counted.
 //
 // Text is written in pieces of 4 KiB, so that little is missing if the process is killed. If a piece
 // cannot be written, its events and all later ones are lost.
@@ -16,11 +16,11 @@ namespace uptier::tracing {
 
 class Output {
  public:
-  // Opens the file `name`, or `fallback` if that is empty; "-" is stderr. Null, and a line in the log,
-  // if it cannot be opened.
+  // Opens the file `name`, or `fallback` if that is empty; "-" is stderr. If it cannot be opened,
+  // returns null and writes a line in the log.
   static std::unique_ptr<Output> open(const uptier_trace_api* api, const char* name,
                                       const char* fallback);
-  // Writes the rest. If anything is lost, it says so in the log and tells the dispatcher.
+  // Writes the rest. If any events are lost, it says so in the log and tells the dispatcher.
   ~Output();
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;

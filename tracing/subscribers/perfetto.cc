@@ -2,9 +2,10 @@
 //
 //   arguments   the file; none: uptier-trace.json
 //
-// What lasts is written when it ends: as one slice ("X") of the thread where it began, or, where it
-// ended on another thread, as a pair ("b", "e") with its instance for an id. What is open at the end
-// is written as begun ("B"). What happens at once is a mark ("i").
+// An event with a duration is written when it ends: as one slice ("X") of the thread where it
+// began, or, if it ended on another thread, as a pair ("b", "e") with its instance as id. Events
+// that are still open at the end are written as begun ("B"). Events without a duration are marks
+// ("i").
 #include <unistd.h>
 
 #include <mutex>
@@ -113,7 +114,7 @@ class Perfetto final : public Tool {
 
   const std::unique_ptr<Output> out_;
   const std::string process_;
-  CheckedLock<std::mutex> mutex_;  // guards all below, and the order of what is written
+  CheckedLock<std::mutex> mutex_;  // guards all below, and the order of the output
   std::unordered_map<uint64_t, Open> open_ UPTIER_GUARDED_BY(mutex_);
   std::set<uint64_t> named_ UPTIER_GUARDED_BY(mutex_);
   bool first_ UPTIER_GUARDED_BY(mutex_) = true;

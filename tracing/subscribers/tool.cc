@@ -23,7 +23,7 @@ void on_stream(void* user, uptier_trace_stream* stream, const char*, uint32_t, u
   }
 }
 
-// The length of the UTF-8 character that `s` begins with, 0 if it is none.
+// Returns the length of the UTF-8 character at the start of `s`, or 0 if there is none.
 size_t character(std::string_view s) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
   const unsigned char first = byte(0);

@@ -1,5 +1,5 @@
-// tool.h: what the subscribers that ship have in common: they want every kind of every stream, and
-// write a file.
+// tool.h: the common part of the subscribers that ship. They subscribe to every kind of every
+// stream, and write a file.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace uptier::tracing {
 
-// The one subscriber of its library. begin() subscribes to all streams, those to come included;
-// end() takes all of it back. Thread: tell() is called on any thread, several at once.
+// The one subscriber of its library. begin() subscribes to all streams, including later ones; end()
+// unsubscribes. Thread: tell() is called on any thread, several at once.
 class Tool {
  public:
   virtual ~Tool() = default;
@@ -25,9 +25,9 @@ class Tool {
   const uptier_trace_api& api() const { return *api_; }
   // "task"; "?" for a kind without a name.
   std::string_view kind_name(uint32_t kind) const;
-  // What people call an event: its name, function or number.
+  // Returns a readable name of an event: its name, function or number.
   std::string event_name(const uptier_trace_event* event) const;
-  // Its metadata as a JSON object, and a value of such.
+  // Return the event's metadata as a JSON object, and one value as JSON.
   std::string metadata_text(const uptier_trace_event* event) const;
   std::string value_text(const uptier_trace_value& value) const;
 
@@ -35,11 +35,11 @@ class Tool {
   const uptier_trace_api* api_ = nullptr;
 };
 
-// Makes the library's tool, or null where the arguments are wrong, which it says by `api`.
+// Makes the library's tool, or reports wrong arguments through `api` and returns null.
 std::unique_ptr<Tool> make_tool(const uptier_trace_api* api, const char* arguments);
 
-// When and where a record's event happened: a monotonic time in nanoseconds, and the number of the
-// thread, as the system has it.
+// Return the time and the thread of a record's event: a monotonic time in nanoseconds, and the
+// system's number of the thread.
 uint64_t time_of(const uptier_trace_record& r);
 uint64_t thread_of(const uptier_trace_record& r);
 

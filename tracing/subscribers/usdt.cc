@@ -1,4 +1,4 @@
-// USDT probes, for bpftrace, perf and SystemTap: each costs a no-op until one of them looks.
+// USDT probes, for bpftrace, perf and SystemTap: each costs a no-op until a tracer attaches.
 //
 //   uptier:begin   stream, kind, name, event id, instance
 //   uptier:end     the same

@@ -8,6 +8,7 @@
 #include "profile/formats/llvm_text.h"
 #include "profile/formats/tsv.h"
 #include "test_paths.h"
+#include "tests/support/random_times.h"
 #include "tests/support/tool_dir.h"
 #include "tests/support/trace_samples.h"
 
@@ -78,6 +79,7 @@ CallProfile some_calls(Generator& generator) {
                                static_cast<SiteId>(generator.below(9))});
     }
   }
+  calls.time = test::random_times([&](uint64_t n) { return generator.below(n); }, key);
   return calls;
 }
 
@@ -325,6 +327,28 @@ TEST_F(ImportTool, rows_and_llvm_text_become_files_again) {
   EXPECT_NE(bad.err.find("line 1: the first line"), std::string::npos) << bad.err;
 }
 
+PathTime path_of(const nlohmann::json& j) {
+  PathTime p;
+  for (uint32_t i = 0; i < kTimePlaces; ++i) {
+    const auto place = static_cast<TimePlace>(i);
+    if (j.value("place", "method") == time_place_name(place)) p.frame.place = place;
+  }
+  p.frame.method = {j.value("module_key", uint64_t{0}), j.value("function_index", 0u)};
+  p.samples = j["samples"];
+  p.ns = j["ns"];
+  for (const auto& callee : j["callees"]) p.callees.push_back(path_of(callee));
+  return p;
+}
+
+TimeProfile time_of(const nlohmann::json& j) {
+  TimeProfile t;
+  t.asked_ns = j["asked_ns"];
+  t.sampled_ns = j["sampled_ns"];
+  t.squares = j["squares_us2"];
+  for (const auto& p : j["paths"]) t.root.callees.push_back(path_of(p));
+  return t;
+}
+
 CallProfile calls_of(const nlohmann::json& j) {
   CallProfile calls;
   const auto key = [](const nlohmann::json& at) {
@@ -350,6 +374,7 @@ CallProfile calls_of(const nlohmann::json& j) {
       shape.anchors.push_back({kinds.at(a["kind"]), a["target"], a["block"], a["site"]});
     }
   }
+  calls.time = time_of(j["time"]);
   return calls;
 }
 

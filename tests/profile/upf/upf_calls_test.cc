@@ -7,6 +7,7 @@
 #include "profile/upf/calls.h"
 #include "profile/upf/read.h"
 #include "tests/support/program_runs.h"
+#include "tests/support/random_times.h"
 #include "uptier/profile_file.h"
 
 namespace uptier::upf_calls_test {
@@ -37,6 +38,7 @@ CallProfile random_calls(std::mt19937_64& random) {
       shape.anchors.push_back({kind, random(), block, static_cast<SiteId>(random() % 99)});
     }
   }
+  calls.time = test::random_times([&](uint64_t n) { return random() % n; }, key);
   return calls;
 }
 

@@ -37,7 +37,8 @@ TEST(LiveSettings, an_option_is_settable_or_for_life) {
   // Each by a value that it can have.
   for (const std::string& name : names) {
     Status done{};
-    for (const char* value : {"0.5", "1", "65536", "auto", "blocks", "random", "dual", ""}) {
+    for (const char* value :
+         {"0.5", "1", "65536", "auto", "blocks", "random", "dual", "task_clock", ""}) {
       Options o;
       if (!o.set(name, value).ok()) continue;
       done = (*r)->set(name, value);
