@@ -44,9 +44,9 @@ std::string place_text(const InlinedKey& key, std::span<const uint64_t> code);
 // invalid.
 bool parse_place(std::string_view text, InlinedKey& key, std::vector<uint64_t>& code);
 
-// A call path, outermost frame first: of each the place, module and function, "0 161 5;2 0 0;".
+// A call path, outermost frame first: place, module and function of each, "0 161 5;2 0 0;".
 std::string call_path_text(std::span<const PathFrame> path);
-// Reads it back; nothing for what is none.
+// Reads it back; nothing if it is invalid.
 std::optional<std::vector<PathFrame>> parse_call_path(std::string_view text);
 
 }  // namespace uptier::profile
