@@ -478,7 +478,7 @@ MergeReport ProfileSum::report() const {
   return all;
 }
 
-// There is no limit any more: memory holds a method twice for a moment, but its words only once.
+// The limit no longer applies: memory holds a method twice for a moment, but its words only once.
 void ProfileSum::unite_ranges(ProfileSum& other) {
   std::optional<MethodKey> end = range_.end;
   if (!end || (other.range_.end && *other.range_.end < *end)) end = other.range_.end;
