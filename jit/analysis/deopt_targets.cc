@@ -82,7 +82,7 @@ class BlockWalk {
   Block block_;
   uint32_t at_;
   std::vector<bool>& needed_;
-  std::vector<Value> list_;  // values that are needed, or were since after() was last called
+  std::vector<Value> list_;  // values that are needed, or were since behind() was last called
 };
 
 }  // namespace

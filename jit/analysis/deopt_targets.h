@@ -1,4 +1,4 @@
-// DeoptPoints: the places of baseline code that optimized code may exit to, and the values that
+// deopt_targets: the places of baseline code that optimized code may exit to, and the values that
 // baseline code needs there.
 //
 //   point k           the start of block k of the build order

@@ -1,4 +1,4 @@
-// EdgeShares: the shares in which the executions of a block are distributed among its edges, by
+// edge_shares: the shares in which the executions of a block are distributed among its edges, by
 // index in Function::edges. The shares of one block add up to 1.
 //
 //   shape   a path that only traps gets a thousandth, an exit from a loop a tenth of another edge

@@ -42,7 +42,7 @@ struct StackWalk {
   const CodeSpace& space;                // the space whose bodies are visited
   const sampler::Activation* innermost;  // of the thread, may be null
   const HostExit* exits;                 // of the thread, innermost first, may be null
-  // True if nothing is to be found after the outermost of the Activations.
+  // True if there are no frames of ours beyond the outermost of the Activations.
   bool ends_there;
   Visit visit;
   void* to;

@@ -31,7 +31,7 @@ namespace uptier::jit {
 
 struct GuardWords {
   int32_t calls = INT32_MAX;   // left of the window
-  int32_t misses = INT32_MAX;  // left until C is told
+  int32_t misses = INT32_MAX;  // left until guard_slow is called
 };
 
 struct ValueGuardRequest {

@@ -65,7 +65,7 @@ struct OptimizeRequest {
   std::vector<std::vector<float>>* inlined_blocks = nullptr;
   // The counters of the code itself, see opt/place_tallies.h. None in instrumented copies.
   TallyRequest tallies = {};
-  // Is told of the passes; may be null.
+  // Is notified of the passes; may be null.
   PassObserver* observer = nullptr;
   // May end the compilation; null: nothing does.
   CompileLimit* limit = nullptr;

@@ -5,8 +5,8 @@
 // most valuable first. Bodies that exceed kMostInlinedCounts are not counted, and so unknown.
 //
 // Likewise there is a table, or the words of a probe's kind, for each indirect call and probe that
-// is left of a body whose blocks are counted. Of bodies that exceed kMostInlinedProbeWords, only
-// the blocks are observed.
+// is left of a body whose blocks are counted. Bodies that exceed kMostInlinedProbeWords have
+// only their blocks observed.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 namespace uptier::profile {
 namespace {
 
-// Replaces the key of a method on the path; returns false if its code is not known to be that of
+// Replaces the key of a method on the path; returns false if its code is not known to have this
 // `hash`.
 bool rename(MethodKey& key, uint64_t hash, const SameMethods& same) {
   const auto at = same.find(key);

@@ -134,8 +134,8 @@ struct TimedFactor {
   }
 };
 
-// Returns the factor of `came` executions: they stand for all that no others stand for yet, but for
-// at least `weight` each.
+// Returns the factor of `came` executions: together they stand for all executions that no others
+// stand for yet, and at least for `weight` each.
 TimedFactor stands_for(uint64_t all, uint64_t stood_for, uint64_t came, uint64_t weight) {
   const uint64_t open = all - std::min(all, stood_for);
   return {std::max(open, mul_saturating(came, weight)), came};

@@ -34,7 +34,7 @@ struct FlowGraph {
 };
 
 // Returns for each edge whether it is a chord: external, or outside a spanning tree (a forest if
-// the other edges do not connect the graph) of the greatest weight. Of edges of equal weight,
+// the other edges do not connect the graph) of the greatest weight. Among edges of equal weight,
 // earlier ones go into the tree first, so the choice is a function of the graph. O(E log E).
 std::vector<bool> choose_chords(const FlowGraph& graph);
 

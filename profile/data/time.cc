@@ -49,7 +49,7 @@ void remove_empty(PathTime& path) {
   });
 }
 
-// Adds the time of a path and all paths after it. `above`: the frames before it.
+// Adds the time of a path and of all its callees. `above`: the frames of its callers.
 uint64_t add_frames(const PathTime& path, std::multiset<PathFrame>& above,
                     std::map<PathFrame, FrameTime>& to) {
   const auto at = above.insert(path.frame);
@@ -117,7 +117,7 @@ void TimeProfile::scale(uint64_t numerator, uint64_t denominator) {
   scale_path(root, numerator, denominator);
   remove_empty(root);
   asked_ns = profile::mul_div(asked_ns, numerator, denominator, saturated);
-  sampled_ns = total_ns(root);  // what the paths have after rounding
+  sampled_ns = total_ns(root);  // the sum of the paths after rounding
   squares = profile::mul_div(squares, numerator, denominator, saturated);
   squares = profile::mul_div(squares, numerator, denominator, saturated);
 }

@@ -24,7 +24,7 @@ std::string without(std::string text, std::string_view marks) {
   return text;
 }
 
-// Of a number, which may be negative, or a text that cannot be a formula.
+// Formats a number, which may be negative, or a text that cannot be a formula.
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";
@@ -34,8 +34,8 @@ std::string csv_field(const std::string& text) {
 
 using ExportRow = std::vector<std::string>;
 
-// Calls `add` with the word, key, count and estimate of each word of a site, and each entry of its
-// table.
+// Calls `add` with the word, key, count and estimate of each word of a site, and of each table
+// entry.
 void each_word(const MethodProfile& m, const Slot& slot,
                const std::function<void(ExportRow)>& add) {
   const std::span<const Word> words = words_of(slot.kind);
@@ -125,7 +125,7 @@ void each_inlined_row(const Profile& profile, const std::function<void(const Exp
   }
 }
 
-// A method that is known of calls alone has no name.
+// A method known only from calls has no name.
 ExportRow head_of(const Profile& profile, const MethodKey& key, const char* kind) {
   const MethodProfile* m = profile.find(key);
   return {hex(key.module_key), std::to_string(key.function_index),
@@ -198,7 +198,7 @@ std::vector<uint64_t> blocks_of(const MethodProfile& m) {
   return blocks;
 }
 
-// Returns the method with what its bodies ran inside of others.
+// Returns the method including the executions of its inlined bodies.
 const MethodProfile& wherever(const FoldedMethods& folded, const MethodProfile& m) {
   const auto at = folded.methods.find(m.key);
   return at == folded.methods.end() ? m : at->second;

@@ -1,5 +1,5 @@
-// export.h: profiles as the files of other tools. Text, a line for each thing seen; names that
-// would break a format have its marks replaced by '_'.
+// export.h: profiles as the files of other tools. Text, one line for each item; in names,
+// characters that would break a format are replaced by '_'.
 #pragma once
 
 #include <string>
@@ -14,41 +14,44 @@ namespace uptier::profile {
 using uptier::CallProfile;
 using uptier::Profile;
 
-// A head and one row a site or table entry: module, function, method, kind, site, word, key_module,
-// key, count, estimate. Blocks of inlined bodies have kind "inlined" and two rows each, of the root:
-// the word is the call sites that lead there and "executions" or "samples", the key the body's
-// method. Their other sites have kind "inlined_call_target" and so on and a row for each word, for
-// "samples" and for each table entry, whose key is the entry's. Of calls there is a row of kind "call" for each pair, of the caller, with the callee in
-// key_module and key and the estimated calls; and of first calls two of kind "first_call", with the
-// sum of "positions" and the "runs" (thousandths). Of processor time there are rows of kind "time" for each
-// method: "own_ns", "total_ns" and "samples"; the method of places that are none is "[host]" and the like.
-// RFC 4180, for people and scripts; tsv.h has rows
-// that can be read back.
+// CSV, by RFC 4180: a header and one row for each word of a site or table entry: module, function,
+// method, kind, site, word, key_module, key, count, estimate. For people and scripts; tsv.h has
+// rows that can be read back.
+//
+// Blocks of inlined bodies have kind "inlined" and two rows each, which belong to the root: the
+// word is the path of call sites and "executions" or "samples", the key is the body's method. Their
+// other sites have kind "inlined_call_target" and so on, with a row for each word, for "samples"
+// and for each table entry, whose key is the entry's. Calls have a row of kind "call" for each
+// pair: it belongs to the caller, has the callee in key_module and key, and the estimated calls.
+// First calls have two rows of kind "first_call", the sum of "positions" and the "runs"
+// (thousandths). Processor time has rows of kind "time" for each method: "own_ns", "total_ns" and
+// "samples"; places outside of methods have a method such as "[host]".
 std::string to_csv(const Profile& profile, const CallProfile& calls = {});
 
-// What stands in for the source of a module: a line "method, block N" for each block of its methods.
+// Replaces the source of a module: a line "method, block N" for each block of its methods.
 struct LcovListing {
   std::string name;  // the module's key, in hexadecimal
   std::string text;
 };
 
 // Coverage for genhtml: a file "<folder>/<module key>" for each module, in which the blocks of its
-// methods are lines, one after the other. What a method ran inside of others counts in its lines
-// (profile/algebra/fold_inlined.h). `listings` (may be null) receives the text of these files, without
-// which genhtml refuses the coverage.
+// methods are consecutive lines. Executions of inlined bodies count in the lines of their method
+// (profile/algebra/fold_inlined.h). `listings` (may be null) receives the text of these files;
+// without them genhtml refuses the coverage.
 std::string to_lcov(const Profile& profile, std::string_view folder = "uptier",
                     std::vector<LcovListing>* listings = nullptr);
 
-// Stacks for flame graphs: "method;block_N executions". A body that is inlined stands on what it is
-// inlined into, marked as flamegraph.pl knows inlined frames: "root;callee_[i];block_N executions".
+// Stacks for flame graphs: "method;block_N executions". An inlined body is on the stack above its
+// caller, with flamegraph.pl's mark for inlined frames: "root;callee_[i];block_N executions".
 std::string to_folded(const Profile& profile);
-// Stacks with their processor time in microseconds: "outer;inner 1234". Host functions and the like are
-// frames "[host]".
+// Stacks with their processor time in microseconds: "outer;inner 1234". Host functions and other
+// places outside of methods are frames such as "[host]".
 std::string to_folded(const TimeProfile& time, const Profile& names);
 
-// The text form of llvm-profdata, of an IR level profile: a record a method with the estimates of
-// its blocks, those inside of others included (profile/algebra/fold_inlined.h), as its own instrumentation counts
-// them. Methods without blocks are left out; of equal names and hashes the second gets its number.
+// The text form of llvm-profdata, of an IR level profile: a record for each method with the
+// estimates of its blocks. Like LLVM's own instrumentation, it includes executions of inlined
+// bodies (profile/algebra/fold_inlined.h). Methods without blocks are left out; if two have the
+// same name and hash, the second name gets a number.
 std::string to_llvm_text(const Profile& profile);
 
 }  // namespace uptier::profile

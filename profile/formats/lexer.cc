@@ -22,7 +22,7 @@ Token Lexer::next() {
   if (rest_[0] == '"') {
     size = quoted_size();
     token.quoted = size < rest_.size() && rest_[size] == '"';
-    // A text that is never closed keeps its quote, so no rule accepts it.
+    // A quoted text without end keeps its quote, so no rule accepts it.
     token.text = token.quoted ? rest_.substr(1, size - 1) : rest_.substr(0, size);
     if (token.quoted) ++size;
   } else if (!is_brace(rest_[0])) {
@@ -46,7 +46,8 @@ void Lexer::skip_blanks() {
   }
 }
 
-// Returns the size of opening quote and text, up to the closing quote or the end of the line.
+// Returns the size of the opening quote and the text, up to the closing quote or the end of the
+// line.
 size_t Lexer::quoted_size() const {
   size_t size = 1;
   while (size < rest_.size() && rest_[size] != '"' && rest_[size] != '\n') {

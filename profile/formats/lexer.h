@@ -17,14 +17,13 @@ struct Position {
 struct Token {
   std::string_view text;
   Position at;
-  bool quoted = false;  // `text` is then what stands between the quotes
+  bool quoted = false;  // `text` is then the text between the quotes
 
   bool is(std::string_view word) const { return !quoted && text == word; }
 };
 
 // Splits a text, which must outlive it, into tokens. Skips blanks, and comments from # to the end
-// of the line. Never fails: a text that is never closed comes with its quote, so no rule accepts
-// it.
+// of the line. Never fails: a quoted text without end keeps its quote, so no rule accepts it.
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : rest_(text) {}
@@ -40,7 +39,7 @@ class Lexer {
   Position at_;
 };
 
-// Returns what stands for itself in a quoted text; nothing if an escape is none.
+// Returns the content of a quoted text, without escapes; nothing if an escape is invalid.
 std::optional<std::string> unquote(std::string_view text);
 
 }  // namespace uptier::profile

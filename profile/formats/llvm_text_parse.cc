@@ -6,7 +6,7 @@
 namespace uptier::profile {
 namespace {
 
-// By name and kLlvmHash of the hash.
+// By name and hash & kLlvmHash.
 using Names = std::map<std::pair<std::string_view, uint64_t>, const MethodProfile*>;
 
 class LlvmTextParser {
@@ -34,7 +34,7 @@ class LlvmTextParser {
     return {ErrorCode::kCorruptInput, "line " + std::to_string(number_) + ": " + rule};
   }
 
-  // Returns the next line as it is; nothing at the end.
+  // Returns the next line unchanged; nothing at the end.
   std::optional<std::string_view> raw() {
     if (at_ >= text_.size()) return std::nullopt;
     const size_t end = std::min(text_.find('\n', at_), text_.size());
@@ -44,7 +44,7 @@ class LlvmTextParser {
     return line;
   }
 
-  // Returns the next line that is neither empty nor a remark.
+  // Returns the next line that is neither empty nor a comment.
   std::optional<std::string_view> next() {
     std::optional<std::string_view> line;
     while ((line = raw()) && (line->empty() || line->starts_with('#'))) {
@@ -77,7 +77,7 @@ class LlvmTextParser {
     const uint64_t hash = hash_of(known, *written);
     const Result<uint64_t> counters = number();
     if (!counters) return counters.error();
-    // Each has a line of its own, of two bytes at least.
+    // Each has a line of its own, of at least two bytes.
     if (*counters > (text_.size() - std::min(at_, text_.size()) + 1) / 2) {
       return broken("more counters than there is text");
     }
@@ -101,7 +101,7 @@ class LlvmTextParser {
 
   std::string_view text_;
   Names names_;
-  std::optional<uint64_t> whole_hash_;  // of the remark that was passed last
+  std::optional<uint64_t> whole_hash_;  // of the last such comment
   size_t at_ = 0;
   uint64_t number_ = 0;
   uint32_t place_ = 0;

@@ -22,7 +22,7 @@ constexpr uint64_t kNanos = 1000000000;
 
 uint64_t limited(uint64_t n) { return std::min<uint64_t>(n, INT64_MAX); }
 
-// A line of a location.
+// One line of a location.
 struct PprofLine {
   uint64_t function = 0;
   uint64_t line = 0;
@@ -98,7 +98,7 @@ class PprofWriter {
     return functions_;
   }
 
-  // Returns a method's function, which may have no profile.
+  // Returns the function of a method; the method may have no profile.
   uint64_t function_of(const MethodKey& key, const std::string& name) {
     const auto [at, fresh] = methods_.try_emplace(key);
     if (!fresh) return at->second;
@@ -110,7 +110,7 @@ class PprofWriter {
     return string("uptier/" + hex(key.module_key).substr(2));
   }
 
-  // Lines are the innermost first.
+  // Lines are ordered from the innermost.
   uint64_t add_location(std::span<const PprofLine> lines) {
     ProtoWriter w;
     w.number(kId, ++locations_);
@@ -176,7 +176,7 @@ class PprofWriter {
       add_sample(location, of_calls);
       of_calls = {0, 0, 0};
     }
-    // Edges alone, or nothing at all: the calls have no block to stand at.
+    // Only edges, or nothing at all: there is no block for the calls.
     if (of_calls[1] != 0 || of_calls[2] != 0) {
       add_sample(add_location({{{function, 1}}}), of_calls);
     }
@@ -205,7 +205,7 @@ class PprofWriter {
     const std::optional<Estimate> all = m.loop_cycles(slot.site);
     const uint64_t timed = words[slot_word::kLoopCycles];
     if (!all || timed == 0) return;
-    // What loops inside took is theirs.
+    // Cycles of inner loops belong to those loops.
     const double share =
         static_cast<double>(words[slot_word::kLoopExclusiveCycles]) / static_cast<double>(timed);
     const auto cycles = static_cast<uint64_t>(std::clamp(all->total * share, 0.0, 0x1p62));
@@ -219,11 +219,11 @@ class PprofWriter {
   ProtoWriter out_;
   std::vector<std::string> strings_;
   std::map<std::string, uint64_t> numbers_;
-  std::map<MethodKey, uint64_t> methods_;  // their functions
-  std::map<PathFrame, uint64_t> frames_;   // their locations in call paths
+  std::map<MethodKey, uint64_t> methods_;  // the function of each
+  std::map<PathFrame, uint64_t> frames_;   // the location of each in call paths
   const Profile* names_ = nullptr;
-  size_t time_at_ = 0;  // of time, among the values of a sample
-  size_t types_ = 0;    // of values of a sample
+  size_t time_at_ = 0;  // index of time among the values of a sample
+  size_t types_ = 0;    // number of values of a sample
   uint64_t functions_ = 0;
   uint64_t locations_ = 0;
   bool cycles_ = false;

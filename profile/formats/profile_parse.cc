@@ -1,6 +1,6 @@
 // The parser of the text form of profiles, by recursive descent over words.
 //
-// A slot's numbers are all spelled out, so what is allocated is in proportion to the text.
+// All numbers of a slot are spelled out, so memory is proportional to the text.
 #include <array>
 #include <limits>
 #include <set>
@@ -32,7 +32,7 @@ std::optional<SlotKind> parse_kind(const Token& token) {
   return std::nullopt;
 }
 
-// The numbers that a word of this rule can hold.
+// Returns the least and greatest number that a word of this rule can hold.
 std::pair<Wide, Wide> bounds(WordRule rule) {
   switch (rule) {
     case WordRule::kWide: return {profile::kMinWide, profile::kMaxWide};
@@ -43,7 +43,7 @@ std::pair<Wide, Wide> bounds(WordRule rule) {
   }
 }
 
-// A line of a slot, before it is known where its words stand.
+// A line of a slot, before the positions of its words are known.
 struct ParsedLine {
   uint32_t top = 0;
   std::vector<uint64_t> counts;
@@ -136,7 +136,7 @@ class ProfileTextParser {
     if (!added) fail(at, "a site stands twice");
   }
 
-  // One line between the braces: a field that occurs once, or a slot.
+  // Parses one line between the braces: a field that occurs once, or a slot.
   void line() {
     const std::array<std::pair<std::string_view, uint64_t*>, kFields> fields = {{
         {"cfg", &method_.schema.cfg_hash},
@@ -185,7 +185,7 @@ class ProfileTextParser {
     if (!added) fail(at, "a site stands twice");
   }
 
-  // The words of a slot: names where there are several, and after a sum its estimate.
+  // Parses the words of a slot: with names if there are several, and with an estimate after a sum.
   void words(SlotKind kind, ParsedLine& line) {
     const std::span<const Word> words = profile::words_of(kind);
     line.counts.resize(words.size());
@@ -206,7 +206,7 @@ class ProfileTextParser {
     *word = static_cast<uint64_t>(value);
   }
 
-  // A number after ~, or what it is without.
+  // Parses a number after ~; without one, the estimate is the count.
   Wide estimate(Wide count, Wide min, Wide max) {
     if (token_.quoted || !token_.text.starts_with('~')) return count;
     const Position at = token_.at;
@@ -306,7 +306,7 @@ class ProfileTextParser {
     return !error_;
   }
 
-  // Keeps the first error only.
+  // Keeps only the first error.
   void fail(Position at, const std::string& rule) {
     if (error_) return;
     error_ = Error{ErrorCode::kInvalidInput, "profile " + std::to_string(at.line) + ":" +
@@ -321,8 +321,8 @@ class ProfileTextParser {
   Lexer lexer_;
   Token token_;
   Profile profile_;
-  MethodProfile method_;  // the one between the braces
-  uint64_t behind_ = 0;   // of it
+  MethodProfile method_;  // between the current braces
+  uint64_t behind_ = 0;   // its field `behind`
   std::map<std::pair<SlotKind, SiteId>, ParsedLine> lines_;
   std::set<std::pair<MethodKey, uint64_t>> written_;  // methods, and the hashes of their code
   std::array<bool, kFields> seen_ = {};               // fields of `line`, cfg first

@@ -56,13 +56,13 @@ std::string method_text(const MethodProfile& method) {
   return out + "}\n";
 }
 
-// A message may hold a method's name, and that a newline.
+// A message may contain a method's name, which may contain a newline.
 std::string comment(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   return text + "\n";
 }
 
-// A name after a line, if it is known.
+// Prints a method's name after a line, if it is known.
 std::string name_comment(const MethodKey& key, const Profile& names) {
   const MethodProfile* method = names.find(key);
   return method == nullptr ? "\n" : "  # " + profile::quote(method->name) + "\n";

@@ -1,8 +1,8 @@
 // protobuf.h: writes messages of Protocol Buffers, as far as profiles need them.
 //
-// Law: a field is its tag (number << 3 | wire type) and its content; a varint has 7 bits a byte,
-// the low ones first; whatever has a length stands behind it. Nothing is written for the number 0
-// and for an empty text, which is what a missing field means. Source:
+// Law: a field is its tag (number << 3 | wire type) and its content; a varint has 7 bits per byte,
+// the low ones first; content of variable size comes after its length. The number 0 and an empty
+// text are not written, since a missing field has that meaning. Source:
 // protobuf.dev/programming-guides/encoding.
 #pragma once
 
@@ -21,7 +21,7 @@ class ProtoWriter {
     varint(out_, value);
   }
 
-  // Also for a message inside: the bytes of its writer. An empty one is written.
+  // Also for a nested message: the bytes of its writer. An empty one is written.
   void bytes(uint32_t field, std::string_view value) {
     varint(out_, field << 3 | 2);
     varint(out_, value.size());

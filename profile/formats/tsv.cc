@@ -31,7 +31,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// A row after the columns that are the same for a whole method.
+// A row without the columns that are the same for a whole method.
 struct TsvRow {
   std::string_view kind;
   uint64_t site = 0;

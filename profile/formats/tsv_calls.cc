@@ -1,5 +1,5 @@
-// The shape of a method's code as one word of a row, and back; and the place of an inlined body. See
-// tsv_rows.h.
+// The shape of a method's code as one word of a row, and back; likewise the place of an inlined
+// body. See tsv_rows.h.
 #include <charconv>
 
 #include "profile/formats/tsv_rows.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kKinds[] = {"call", "indirect_call", "host_call", "probe", "loop"};
 
-// Takes off what precedes a mark, and the mark; nothing if there is none.
+// Removes a mark and the text before it, and returns that text; nothing if there is no mark.
 std::optional<std::string_view> take_until(std::string_view& text, char mark) {
   const size_t at = text.find(mark);
   if (at == std::string_view::npos) return std::nullopt;
@@ -18,7 +18,7 @@ std::optional<std::string_view> take_until(std::string_view& text, char mark) {
   return taken;
 }
 
-// Takes off a number and the space after it, if there is more.
+// Removes a number and, if there is more, the space after it.
 template <typename T>
 bool take_number(std::string_view& text, T& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -50,7 +50,7 @@ bool parse_anchor(std::string_view text, Anchor& anchor) {
          take_number(text, anchor.site) && text.empty();
 }
 
-// What upf/calls.cc asks of a shape as well.
+// The same checks of a shape as in upf/calls.cc.
 bool is_sound(const CodeShape& shape) {
   const size_t blocks = shape.successors.size();
   for (size_t b = 0; b < blocks; ++b) {

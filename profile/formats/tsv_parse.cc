@@ -1,4 +1,4 @@
-// Reads rows: each is added to what its key has so far, then schemas are put together and checked.
+// Reads rows: each is added to the data of its key; then schemas are assembled and checked.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -14,7 +14,7 @@
 namespace uptier::profile {
 namespace {
 
-constexpr uint64_t kLeastWords = uint64_t{1} << 20;  // of all schemas, however short the text is
+constexpr uint64_t kLeastWords = uint64_t{1} << 20;  // of all schemas, even if the text is short
 constexpr uint64_t kWordsAByte = 4;
 
 struct ParsedRow {
@@ -31,7 +31,7 @@ struct ParsedRow {
   uint64_t estimate = 0;
 };
 
-// Rows of which one value is wanted, 0 where they differ.
+// A value that all rows should agree on; 0 if they differ.
 struct Same {
   bool seen = false;
   uint64_t value = 0;
@@ -42,7 +42,7 @@ struct Same {
   }
 };
 
-// The least or the greatest; 0 where nothing was seen.
+// The least or the greatest value; 0 if there was none.
 struct Extreme {
   bool seen = false;
   uint64_t value = 0;
@@ -59,7 +59,7 @@ struct SumWord {
   uint64_t estimate = 0;
 };
 
-// What the rows of one method and schema come to.
+// The combined rows of one method and schema.
 struct Gathered {
   std::string name;
   uint64_t cfg_hash = 0;
@@ -67,7 +67,7 @@ struct Gathered {
   uint64_t calls = 0, sampled_calls = 0, guessed_calls = 0, iterations = 0, bursts = 0,
            weight_squares = 0, time = 0;
   bool behind = false;
-  std::set<std::tuple<SlotKind, SiteId, uint32_t, uint32_t>> runs;  // kind, first, how many, top
+  std::set<std::tuple<SlotKind, SiteId, uint32_t, uint32_t>> runs;  // kind, first, number, top
   std::map<std::tuple<SlotKind, SiteId, uint32_t>, SumWord> sums;   // by word
   std::map<std::tuple<SlotKind, SiteId, uint32_t>, std::array<SumWord, kLimbs>> wide;
   std::map<std::tuple<SlotKind, SiteId, uint32_t>, Extreme> extremes;
@@ -123,7 +123,7 @@ class TsvParser {
   }
 
   Status take(std::string_view line) {
-    if (line == kTsvHead || line == kTsvHeadVoterless) {  // of the next of several files
+    if (line == kTsvHead || line == kTsvHeadVoterless) {  // the header of the next of several files
       columns_ = line == kTsvHead ? kTsvColumns : kTsvColumns - 1;
       return {};
     }
@@ -397,7 +397,7 @@ class TsvParser {
     return {};
   }
 
-  // What the rows of the sites of one inlined body come to.
+  // The combined rows of the sites of one inlined body.
   struct GatheredSites {
     std::set<std::pair<SlotKind, SiteId>> places;
     std::map<std::pair<SlotKind, SiteId>, uint64_t> samples;
@@ -415,12 +415,12 @@ class TsvParser {
   std::set<uint64_t> modules_;
   std::set<UploadId> uploads_;
   std::map<std::pair<MethodKey, uint64_t>, Gathered> gathered_;
-  // By place and code.
+  // Keyed by place and code.
   std::map<std::pair<InlinedKey, std::vector<uint64_t>>, InlinedBody> inlined_;
   std::map<std::pair<InlinedKey, std::vector<uint64_t>>, GatheredSites> inlined_sites_;
 };
 
-// Stores what was gathered of the words that the schema has; false if there is more.
+// Stores the gathered words that the schema has; returns false if there are others.
 bool fill(const Gathered& g, MethodProfile& m) {
   const auto word_at = [&](const auto& at) -> std::optional<uint32_t> {
     const Slot* slot = m.schema.find(std::get<0>(at), std::get<1>(at));

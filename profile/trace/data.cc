@@ -23,7 +23,7 @@ uint64_t wire_key(SlotKind kind, const TableKey& key, const HandleOf& handle_of)
   return handle_of({key.module_key, static_cast<uint32_t>(key.value)});
 }
 
-// The entries that data has room for, the greatest first; `other` receives the rest.
+// Returns the entries that data has room for, the greatest first; `other` receives the rest.
 std::vector<Pair> top_pairs(const Slot& slot, const Table& table, const HandleOf& handle_of,
                             uint64_t& other) {
   std::vector<Pair> pairs;
@@ -37,14 +37,14 @@ std::vector<Pair> top_pairs(const Slot& slot, const Table& table, const HandleOf
       add_saturating(other, entry.count);
     }
   }
-  // Stable over the order of the table, so that of equal counts the lesser key comes first.
+  // Stable in the order of the table, so that of equal counts the smaller key comes first.
   std::ranges::stable_sort(pairs, std::greater<>{}, &Pair::count);
   for (size_t i = slot.top; i < pairs.size(); ++i) add_saturating(other, pairs[i].count);
   pairs.resize(std::min<size_t>(pairs.size(), slot.top));
   return pairs;
 }
 
-// Adds one pair to a table; says what is wrong with it.
+// Adds one pair to a table; fails with the rule that it breaks.
 Status add_pair(SlotKind kind, Pair pair, size_t region, const MethodOf& method_of, Table& table) {
   const bool callee = kind == SlotKind::kCallTarget;
   if (pair.count == 0) {

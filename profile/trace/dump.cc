@@ -8,10 +8,10 @@ namespace {
 
 constexpr size_t kCountsPerLine = 8;
 
-// Returns whether a slot is nothing but a count, and so shares a line with others.
+// Returns whether a slot is a single count, and so shares a line with others.
 bool is_count(const Slot& slot) { return slot.words == 1 && slot.top == 0; }
 
-// Returns prefix and number; a number that was not seen before is the next one.
+// Returns prefix and number; a number that was not seen before gets the next one.
 std::string renumber(std::map<uint64_t, uint64_t>& names, const char* prefix, uint64_t number) {
   const auto [at, added] = names.emplace(number, names.size() + 1);
   return prefix + std::to_string(at->second);
@@ -21,7 +21,7 @@ std::string slot_name(const Slot& slot) {
   return std::string(slot_kind_name(slot.kind)) + " " + std::to_string(slot.site) + ":";
 }
 
-// Prints "  block 1: 5 3 2" lines; a line ends where the kind changes or it is full.
+// Prints "  block 1: 5 3 2" lines; a line ends if the kind changes or it is full.
 std::string counts_by_site(const Schema& schema, std::span<const uint64_t> counts) {
   std::string out;
   size_t on_line = 0;
@@ -148,7 +148,7 @@ std::string dump_trace(ByteSpan file) {
   std::string out = "trace " + std::to_string(kTraceVersion) + "\n";
   while (reader.next()) out += printer.print(reader.event());
   const bool cut = reader.state() == TraceReader::State::kTruncated;
-  // The last of it may be why the trace ends here.
+  // The last one may be the reason why the trace ends here.
   const bool spoiled =
       cut && !reader.damages().empty() && reader.damages().back() == reader.error().message;
   for (const std::string& damage : reader.damages()) {

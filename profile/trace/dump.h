@@ -13,9 +13,8 @@
 
 namespace uptier::profile {
 
-// Prints the events of a trace file one after the other. Keeps going to the end of what can be
-// read; the last line says how the file ends: "end events N dropped N", "truncated: ..." or
-// "corrupt: ...".
+// Prints the events of a trace file one after the other, as far as the file can be read. The last
+// line says how the file ends: "end events N dropped N", "truncated: ..." or "corrupt: ...".
 std::string dump_trace(ByteSpan file);
 
 // The same, event by event.
@@ -41,7 +40,7 @@ class EventPrinter {
   Names types_;
   Names ids_;
   Names threads_;
-  std::map<uint64_t, InstrumentationDesc> descs_;  // by id, those that have a schema
+  std::map<uint64_t, InstrumentationDesc> descs_;  // by id, for those with a schema
 };
 
 }  // namespace uptier::profile

@@ -295,12 +295,12 @@ InstrumentationDesc make_inlined_desc(uint64_t id, uint64_t root, std::span<cons
 
 namespace {
 
-// Returns the regions before what is after the runs, of a desc whose head is there.
+// Returns the number of regions before the part after the runs, for a desc with a complete head.
 size_t behind_runs(const InstrumentationDesc& desc) {
   return kDescHead + size_t{load<uint32_t>(desc.desc, 2 * kWord + 4)} * kRunRegions;
 }
 
-// Reads what is after the runs; nothing where that is not what make_inlined_desc writes.
+// Reads the part after the runs; nothing unless it is as make_inlined_desc writes it.
 std::optional<InlinedPlace> read_place(const InstrumentationDesc& desc) {
   const size_t regions = desc.desc.size() / kWord;
   const size_t at = behind_runs(desc);

@@ -1,24 +1,24 @@
-// events.h: what stands inside the events of a trace.
+// events.h: the contents of the events of a trace.
 //
 // Desc, version 1, in 8-byte regions (shape: method handle, then bytes):
 //
 //     method handle | cfg hash | u32 words of data, u32 runs
 //     per run: u32 kind, u32 words each | u32 first site, u32 count | u32 top, u32 0
 //
-// Desc of a body whose rates adapt, version 2: the same, and after the runs with what each slot's
-// executions are drawn (Draw), two bits a slot, the first the lowest, in words of 32 slots.
+// Desc of a body with adaptive rates, version 2: the same, and after the runs the Draw of each
+// slot: two bits per slot, the first slot in the lowest bits, in words of 32 slots.
 //
-// Desc of a body that is inlined, version 2^16 + 1: the same of the method that is inlined, and
-// after the runs the method whose code it is in, and the calls that lead to it, the outermost first:
+// Desc of an inlined body, version 2^16 + 1: the same for the inlined method, and after the runs
+// the method that contains it, and the calls that lead to it, the outermost first:
 //
 //     method handle | u32 calls, u32 0 | per call: u32 site, u32 0 | method handle of the callee
 //
-// Where it has slots that are none of blocks, version 2^17 + 1: the same.
+// If it has slots other than blocks, version 2^17 + 1: the same.
 //
-// Such an id is no part of the method's profile: see InlinedBody in include/uptier/profile.h.
+// Such an id is not part of the method's profile: see InlinedBody in include/uptier/profile.h.
 //
-// Data, version 1: u64 words as data.h says, of shape 00 except method handles. A run-length list
-// is bounded by the data shape that comes with it, so a small Desc cannot ask for a large schema.
+// Data, version 1: u64 words as in data.h, of shape 00 except method handles. A run-length list is
+// bounded by the data shape that comes with it, so a small Desc cannot ask for a large schema.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ inline constexpr uint32_t kDrawnDescVersion = 2;
 inline constexpr uint32_t kInlinedDescVersion = 1u << 16 | Schema::kVersion;
 inline constexpr uint32_t kInlinedSitesDescVersion = 1u << 17 | Schema::kVersion;
 
-// What happens to be in a trace, as a number of the file format. Kinds below are chunk types; a
-// reader skips those it does not know.
+// The kinds of records, as numbers of the file format. Kinds below are chunk types; a reader skips
+// those that it does not know.
 enum class RecordKind : uint16_t {
   kFileHeader = 0x5500,
   kProvenance = 0x5501,
@@ -62,10 +62,10 @@ RecordKind kind_of(const TraceEvent& event);
 
 // --- shapes
 
-// Returns the number of shape bytes that `regions` regions take.
+// Returns the number of shape bytes for `regions` regions.
 constexpr size_t shape_bytes(size_t regions) { return (regions + 3) / 4; }
 
-// Returns what region i holds; i must be covered by the shape.
+// Returns the content type of region i; i must be covered by the shape.
 Region region_at(ByteSpan shape, size_t i);
 void set_region(Bytes& shape, size_t i, Region region);
 
@@ -75,12 +75,12 @@ Status check_shape(ByteSpan shape, size_t size);
 
 // --- schemas and data
 
-// Describes the counts of one id under a valid schema. `draws`: by slot, or empty; of version 2 if
-// any of them is known.
+// Describes the counts of one id with a valid schema. `draws`: by slot, or empty; the version is 2
+// if any of them is known.
 InstrumentationDesc make_desc(uint64_t id, uint64_t method_handle, const Schema& schema,
                               std::span<const Draw> draws = {});
 
-// The same of a body that is inlined; the last callee of `path` is the method that it is of.
+// The same for an inlined body; the last callee of `path` is its method.
 struct InlinedStep {
   SiteId site = 0;
   uint64_t callee = 0;  // handle
@@ -88,7 +88,7 @@ struct InlinedStep {
 InstrumentationDesc make_inlined_desc(uint64_t id, uint64_t root, std::span<const InlinedStep> path,
                                       const Schema& schema);
 
-// Returns whether a desc is of an inlined body.
+// Returns whether a desc describes an inlined body.
 constexpr bool is_inlined_desc(uint32_t version) {
   return version == kInlinedDescVersion || version == kInlinedSitesDescVersion;
 }
@@ -98,14 +98,15 @@ constexpr bool is_known_desc(uint32_t version) {
   return version == kDescVersion || version == kDrawnDescVersion || is_inlined_desc(version);
 }
 
-// Returns the schema of a Desc of a known version; fails if anything of the Desc differs from what
-// make_desc or make_inlined_desc write.
+// Returns the schema of a Desc of a known version; fails if any part of the Desc differs from the
+// output of make_desc or make_inlined_desc.
 Result<Schema> schema_of(const InstrumentationDesc& desc);
 
-// Returns with what each slot is drawn, of a Desc that schema_of accepts; empty if it does not say.
+// Returns the Draw of each slot, for a Desc that schema_of accepts; empty if it does not have them.
 std::vector<Draw> draws_of(const InstrumentationDesc& desc, const Schema& schema);
 
-// Where a body is inlined, of a Desc that schema_of accepts; a root of 0 if it is not of one.
+// The place where a body is inlined, from a Desc that schema_of accepts; the root is 0 if the Desc
+// does not describe an inlined body.
 struct InlinedPlace {
   uint64_t root = 0;  // handle
   std::vector<InlinedStep> path;
@@ -121,7 +122,7 @@ uint64_t handle_of(const InstrumentationDesc& desc);
 // Returns the CFG hash of a Desc that schema_of accepts.
 uint64_t cfg_hash_of(const InstrumentationDesc& desc);
 
-// `words` are those of the data; see data.h where the schema has tables.
+// `words` are the words of the data; see data.h for schemas with tables.
 InstrumentationData make_data(uint64_t id, std::span<const uint64_t> words);
 
 // Returns the words of a Data whose length is a multiple of 8.
@@ -133,7 +134,7 @@ std::vector<uint64_t> words_of(const InstrumentationData& data);
 void encode(const TraceEvent& event, Bytes& out);
 
 // Decodes the bytes of one event, followed by fewer than 16 zeros of padding. Fails, naming the
-// rule, for anything that encode would not write; the meaning of shapes is the validator's.
+// rule, for any bytes that encode would not write; the validator checks the meaning of shapes.
 Result<TraceEvent> decode(RecordKind kind, ByteSpan payload);
 
 }  // namespace uptier::profile

@@ -26,7 +26,7 @@ class FileSink final : public ByteSink {
     if (fd_ < 0) return 0;
     const int fd = fd_;
     fd_ = -1;
-    // After EINTR the descriptor is gone on Linux, and closing again could hit another file.
+    // After EINTR, Linux has closed the descriptor, and closing again could hit another file.
     return ::close(fd) < 0 && errno != EINTR ? -errno : 0;
   }
 

@@ -72,7 +72,7 @@ Status ProfileBuilder::add_desc(const InstrumentationDesc& desc) {
   return {};
 }
 
-// Whether all methods were announced that a desc names.
+// Checks that all methods named by a desc were announced.
 Status ProfileBuilder::check_handles(const InstrumentationDesc& desc) const {
   const profile::InlinedPlace place = profile::place_of(desc);
   std::vector<uint64_t> handles = {profile::handle_of(desc)};
@@ -94,7 +94,7 @@ Status ProfileBuilder::add_data(const InstrumentationData& data) {
     ++skipped_;
     return {};
   }
-  // The shape is that of a schema, so it says how long the data is up to three words.
+  // The shape belongs to the schema, so it determines the length of the data up to three words.
   const bool sized =
       data.data.size() % sizeof(uint64_t) == 0 &&
       profile::shape_bytes(data.data.size() / sizeof(uint64_t)) == stream.desc.data_shape.size();
@@ -135,7 +135,7 @@ std::optional<MethodKey> ProfileBuilder::method_of(uint64_t handle) const {
   return MethodKey{at->second.module_key, at->second.function_index};
 }
 
-// Streams of one method and schema whose estimates are brought to all that ran make one sum.
+// Streams of one method and schema whose estimates are raked to all executions are added up.
 Profile ProfileBuilder::profile(MergeReport* report) const {
   Profile result;
   const auto add = [&](MethodProfile method) {
@@ -210,7 +210,7 @@ MethodProfile ProfileBuilder::sum_of(std::span<const Stream* const> streams) con
   return method;
 }
 
-// Adds what inlined bodies do, which is no part of their methods' profiles.
+// Adds the data of inlined bodies, which are not part of their methods' profiles.
 void ProfileBuilder::add_inlined(Profile& result, MergeReport* report) const {
   std::map<uint64_t, uint64_t> code;  // hash by handle
   for (const auto& [id, stream] : streams_) {

@@ -14,7 +14,7 @@ std::string at_offset(const TraceReader& reader, const std::string& rule) {
   return "offset " + std::to_string(reader.offset()) + ": " + rule;
 }
 
-// Adds events to a builder; after damage, those alone that need nothing that may be missing.
+// Adds events to a builder; after damage, only those that do not depend on possibly missing events.
 class Taker {
  public:
   Status take(const TraceEvent& event, bool damaged) {

@@ -1,9 +1,9 @@
-// read_trace.h: what a trace has come to, damaged or not.
+// read_trace.h: the profile of a trace, damaged or not.
 //
-// Law: of a whole trace it is what profile_from_trace says. After damage reading goes on
-// (TraceReader::OnDamage), and no count is taken that might not be what its flush says: snapshots
-// hold all since the start, so a later one makes up for those that are missing, but data whose flush
-// or desc is missing is left out, and what breaks the law of trace.h then is damage, too.
+// Law: for an undamaged trace it equals profile_from_trace. After damage, reading continues
+// (TraceReader::OnDamage), and a count is only taken if it is certain to belong to its flush:
+// snapshots hold everything since the start, so a later one replaces missing ones. Data without its
+// flush or desc is left out, and after damage a broken law of trace.h counts as damage, too.
 #pragma once
 
 #include <string>
@@ -16,11 +16,12 @@ namespace uptier::profile {
 
 struct TraceRead {
   uptier::TraceProfile trace;
-  std::vector<std::string> warnings;  // what was left out and why, with offsets; the first ones
-  uint64_t damaged = 0;               // how many there were
+  std::vector<std::string>
+      warnings;          // what was left out and why, with offsets; only the first ones
+  uint64_t damaged = 0;  // the number of all damages
 };
 
-// Fails, with offset and rule, where nothing is a trace, and where one that is whole breaks a law.
+// Fails, with offset and rule, if this is not a trace, or if an undamaged one breaks a law.
 Result<TraceRead> read_trace(ByteSpan file);
 
 }  // namespace uptier::profile

@@ -4,15 +4,15 @@
 // A file is a list of chunks, each at a multiple of 16 bytes, little-endian:
 //
 //     0   u32 magic "IIDB" | u16 type | u16 version | u64 content length     chunk header
-//     16  u32 header checksum | u32 sequence | u64 content checksum          records of ours only
+//     16  u32 header checksum | u32 sequence | u64 content checksum          only our records
 //     32  payload, then zeros up to a multiple of 16
 //
-// The chunk header is that of IREE's instrumentation database. Types 0x5500..0x55ff are records of
-// ours (RecordKind) and carry the second line, which the content length counts; chunks of other
+// The chunk header is the same as in IREE's instrumentation database. Types 0x5500..0x55ff are our
+// records (RecordKind) and have the second line, which the content length includes; chunks of other
 // types are skipped by length. Sequence numbers of records rise by one from 0. The header checksum
-// covers chunk header and sequence, so a damaged length is told from a cut file; the content
-// checksum covers payload and padding and is seeded with the header checksum, so records cannot
-// trade contents. Both are XXH3 (the first is its low half).
+// covers chunk header and sequence, so a damaged length can be distinguished from a cut file. The
+// content checksum covers payload and padding and is seeded with the header checksum, so records
+// cannot swap contents. Both are XXH3 (the first is its low half).
 //
 // The first chunk is the file header, the last one the end marker. A file without end marker is
 // truncated; anything after it is corrupt.
@@ -34,10 +34,11 @@ inline constexpr uint32_t kTraceMagic = 0x42444949;  // "IIDB"
 inline constexpr uint32_t kTraceVersion = 1;
 inline constexpr size_t kChunkHeader = 16;
 inline constexpr size_t kRecordHeader = 32;  // the chunk header included
-// Four times the data of the largest schema; a Desc of it without any runs takes four fifths.
+// Four times the data of the largest schema; a Desc of that schema without any runs takes four
+// fifths.
 inline constexpr uint64_t kMaxContent = 32u << 20;
 
-// Where a writer's bytes go; the seam for fault injection.
+// The destination of a writer's bytes; tests inject faults here.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;
@@ -52,7 +53,7 @@ class ByteSink {
 // Opens a sink on a file as trace_file_sink describes.
 Result<std::unique_ptr<ByteSink>> open_file_sink(const std::string& path);
 
-// Computes both checksums of a record of ours (header included, size a multiple of 16) in place.
+// Computes both checksums of one of our records (header included, size a multiple of 16) in place.
 void seal_record(std::span<std::byte> record);
 
 // Writes events as records. The first failed write is final: every later call returns it and
@@ -64,14 +65,14 @@ class TraceWriter final : public TraceSink {
   // Buffers the file header; the first write happens with the first flush().
   explicit TraceWriter(std::unique_ptr<ByteSink> sink);
 
-  // Buffers the event; hands the buffer to the sink after every data event, or when it is large.
-  // An event beyond kMaxContent is refused and counted as dropped.
+  // Buffers the event; passes the buffer to the sink after every data event, or when it is large.
+  // An event larger than kMaxContent is refused and counted as dropped.
   Status on_event(const TraceEvent& event) override;
 
   // Writes the end marker and closes the sink.
   Status finish(uint64_t dropped) override;
 
-  // Hands everything buffered to the sink.
+  // Passes all buffered bytes to the sink.
   Status flush();
 
   uint64_t events() const { return events_; }
@@ -84,7 +85,7 @@ class TraceWriter final : public TraceSink {
 
   std::unique_ptr<ByteSink> sink_;
   Bytes buffer_;
-  size_t record_ = 0;  // where the open record starts in the buffer
+  size_t record_ = 0;  // start of the open record in the buffer
   uint64_t sequence_ = 0;
   uint64_t events_ = 0;
   uint64_t dropped_ = 0;
@@ -93,14 +94,14 @@ class TraceWriter final : public TraceSink {
 };
 
 // Reads a trace from memory, event by event. Never trusts a length; allocates no more than the
-// event at hand.
+// current event.
 //
-// Who resumes gets what is whole after damage, too: reading goes on at the next record whose header
-// checksum is right, at whatever byte it begins. What is broken is in damages(), and counted; records
-// whose sequence number was passed before are left out.
+// With OnDamage::kResume it also reads the undamaged records after damage: it continues at the next
+// record whose header checksum is right, at any byte. Damage is listed in damages() and counted;
+// records with an earlier sequence number are left out.
 class TraceReader {
  public:
-  static constexpr size_t kDamages = 16;  // that are told
+  static constexpr size_t kDamages = 16;  // most damages that are listed
 
   enum class OnDamage : uint8_t { kStop, kResume };
 
@@ -108,14 +109,14 @@ class TraceReader {
     kOpen,       // there may be more events
     kComplete,   // the end marker was read and is the end
     kTruncated,  // the file ends early, after the events read so far
-    kCorrupt,    // a rule is broken after the events read so far; if it resumes, nothing was read
+    kCorrupt,  // a rule is broken after the events read so far; with kResume: nothing could be read
   };
 
   // The file must outlive the reader.
   explicit TraceReader(ByteSpan file, OnDamage on_damage = OnDamage::kStop)
       : file_(file), resumes_(on_damage == OnDamage::kResume) {}
 
-  // Moves to the next event. Returns false when there is none: state() and error() say why.
+  // Moves to the next event. Returns false if there is none: state() and error() say why.
   bool next();
 
   const TraceEvent& event() const { return *event_; }
@@ -126,7 +127,7 @@ class TraceReader {
   // Returns offset and rule; only for kTruncated and kCorrupt.
   const Error& error() const { return *error_; }
 
-  // The first kDamages that were passed over, with offset and rule; and how many there were.
+  // The first kDamages damages that were skipped, with offset and rule; and the number of all.
   const std::vector<std::string>& damages() const { return damages_; }
   uint64_t damaged() const { return damaged_; }
 
@@ -155,12 +156,12 @@ class TraceReader {
   uint64_t offset_ = 0;
   uint64_t sequence_ = 0;
   uint64_t next_sequence_ = 0;
-  uint64_t records_ = 0;  // records of ours between header and end marker
+  uint64_t records_ = 0;  // our records between header and end marker
   uint64_t events_ = 0;
   uint64_t skipped_ = 0;
   uint64_t dropped_ = 0;
-  bool jumped_ = false;    // over damage, to where reading goes on
-  uint64_t repeated_ = 0;  // bytes that were looked at once more
+  bool jumped_ = false;    // over damage, to the record at which reading continues
+  uint64_t repeated_ = 0;  // bytes that were scanned again
   uint64_t damaged_ = 0;
   std::vector<std::string> damages_;
   State state_ = State::kOpen;

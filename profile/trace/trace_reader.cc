@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint16_t kFirstRecordType = 0x5500;
 constexpr uint16_t kLastRecordType = 0x55ff;
-constexpr uint16_t kLastEventType = 0x553f;  // those after are of profile files (upf/format.h)
+constexpr uint16_t kLastEventType = 0x553f;  // later ones belong to profile files (upf/format.h)
 
 bool known_event(RecordKind kind, uint16_t version) {
   return version == 0 && kind >= RecordKind::kProvenance && kind <= RecordKind::kFirstCall;
@@ -19,7 +19,7 @@ bool known_event(RecordKind kind, uint16_t version) {
 
 constexpr uint64_t kRepeats = 16;
 
-// Returns whether as much of a chunk's magic as there is, is right: a cut trace still begins one.
+// Returns whether the available part of a chunk's magic is right: a cut trace may end inside it.
 bool begins_chunk(ByteSpan here) {
   const size_t there = std::min(here.size(), sizeof kTraceMagic);
   return there == 0 || std::memcmp(here.data(), &kTraceMagic, there) == 0;
@@ -58,8 +58,9 @@ bool TraceReader::next() {
   return false;
 }
 
-// Takes the next chunk off the file. The checks are in this order so that a damaged length of ours,
-// and what is too short for a chunk and no beginning of one, are called corrupt, not truncated.
+// Takes the next chunk from the file. The order of the checks matters: one of our records with a
+// damaged length, and bytes that are too short for a chunk and begin none, are corrupt, not
+// truncated.
 std::optional<TraceReader::Chunk> TraceReader::next_chunk() {
   offset_ = at_;
   const size_t rest = file_.size() - at_;
@@ -67,17 +68,17 @@ std::optional<TraceReader::Chunk> TraceReader::next_chunk() {
     const std::string rule = rest == 0 ? "the file ends without end marker"
                                        : "the file ends inside a chunk: " + std::to_string(rest) +
                                              " of " + std::to_string(needed) + " bytes";
-    // A chunk may also say more than there is, or its end be missing before what follows.
+    // A chunk may also declare too large a size, or its end may be missing before the next chunk.
     if (!go_on_behind(rule)) stop(State::kTruncated, rule);
     return std::nullopt;
   };
   const ByteSpan here = file_.subspan(at_);
   if (!begins_chunk(here)) return corrupt("the magic is not IIDB"), std::nullopt;
-  // The type is there before the whole of a chunk's header is.
+  // The type may be present even if the chunk's header is not complete.
   if (at_ == 0 && rest >= 6 &&
       load<uint16_t>(here, 4) != static_cast<uint16_t>(RecordKind::kFileHeader)) {
     const char* rule = "the file does not start with a file header";
-    // It may have lost it; what is here is looked at then.
+    // The file may have lost its header; then the record here is read.
     if (!resumes_ || !is_event_record(here)) return corrupt(rule), std::nullopt;
     tell_damage(rule);
   }
@@ -106,8 +107,8 @@ std::optional<TraceReader::Chunk> TraceReader::next_chunk() {
 bool TraceReader::check_record(const Chunk& chunk) {
   const uint64_t expected = load<uint64_t>(chunk.bytes, 24);
   if (content_checksum(load<uint32_t>(chunk.bytes, 16), chunk.payload()) != expected) {
-    // The length may be another record's work, or what follows was cut: records inside are looked
-    // for, as long as that does not come to many times the file.
+    // The length may come from another record, or the rest was cut off: records inside are
+    // searched, unless that adds up to many times the file.
     repeated_ += chunk.bytes.size();
     const char* rule = "the content checksum is wrong";
     return repeated_ <= kRepeats * file_.size() ? corrupt(rule) : leave_out(rule);
@@ -116,22 +117,22 @@ bool TraceReader::check_record(const Chunk& chunk) {
   return check_sequence();
 }
 
-// Who resumes passes over records that are missing, and leaves out those that come again.
+// With kResume, missing records are skipped, and repeated ones are left out.
 bool TraceReader::check_sequence() {
   const bool follows = sequence_ == next_sequence_;
   const bool passed = sequence_ < next_sequence_;
   const std::string rule =
       "sequence " + std::to_string(sequence_) + " instead of " + std::to_string(next_sequence_);
   if (!follows && !resumes_) return stop(State::kCorrupt, rule);
-  // After damage, what is missing is that.
+  // After damage, missing records are part of that damage.
   const bool told = std::exchange(jumped_, false) && !passed;
   if (!follows && !told) tell_damage(rule);
   if (!passed) next_sequence_ = sequence_ + 1;
   return !passed;
 }
 
-// Takes a broken rule as damage and goes on at the next record, if there is one: after where the
-// chunk at hand begins.
+// Records a broken rule as damage and continues at the next record, if there is one, after the
+// start of the current chunk.
 bool TraceReader::go_on_behind(const std::string& rule) {
   if (!resumes_) return false;
   const auto* first = reinterpret_cast<const char*>(file_.data());
@@ -154,7 +155,7 @@ void TraceReader::tell_damage(const std::string& rule) {
   ++damaged_;
 }
 
-// The bytes here are no whole record. Returns false.
+// For bytes that are not a whole record. Returns false.
 bool TraceReader::corrupt(const std::string& rule) {
   if (go_on_behind(rule)) return false;
   const bool some = resumes_ && next_sequence_ != 0;
@@ -162,14 +163,14 @@ bool TraceReader::corrupt(const std::string& rule) {
   return stop(some ? State::kTruncated : State::kCorrupt, rule);
 }
 
-// A whole record that breaks a rule. Returns false.
+// For a whole record that breaks a rule. Returns false.
 bool TraceReader::leave_out(const std::string& rule) {
   if (!resumes_) return stop(State::kCorrupt, rule);
   tell_damage(rule);
   return false;
 }
 
-// Returns whether the record is an event, which is then current.
+// Returns whether the record is an event, which then is the current one.
 bool TraceReader::read_record(const Chunk& chunk) {
   if (sequence_ == 0) return read_header(chunk);
   if (chunk.kind() == RecordKind::kFileHeader) return leave_out("a second file header");
@@ -188,7 +189,7 @@ bool TraceReader::read_record(const Chunk& chunk) {
   return true;
 }
 
-// A header that is whole, and of another version, says that nothing after it is to be believed.
+// If a whole header has another version, nothing after it can be trusted.
 bool TraceReader::read_header(const Chunk& chunk) {
   ByteReader in(chunk.payload());
   const uint32_t version = in.u32();
@@ -211,7 +212,7 @@ bool TraceReader::read_end(const Chunk& chunk) {
     return leave_out("the end marker has another size or version");
   }
   dropped_ = dropped;
-  // Damage has been told of; otherwise nothing else says that events are missing.
+  // Damage has been reported; without damage, nothing else tells that events are missing.
   if (events != records_ && damaged_ == 0) {
     leave_out("the end marker tells of " + std::to_string(events) + " events, the file has " +
               std::to_string(records_));

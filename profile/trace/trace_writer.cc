@@ -9,10 +9,10 @@
 namespace uptier::profile {
 namespace {
 
-// Large enough to make a write call cheap against its bytes; between two data events there is
-// rarely more than a few hundred bytes.
+// Large enough to make a write call cheap compared with its bytes; between two data events there
+// are rarely more than a few hundred bytes.
 constexpr size_t kBufferSize = 64u << 10;
-constexpr size_t kPadding = 16;  // after a record, at most
+constexpr size_t kPadding = 16;  // most bytes after a record
 
 }  // namespace
 
@@ -61,10 +61,10 @@ Status TraceWriter::finish(uint64_t dropped) {
     if (encoded) {
       end_record(RecordKind::kEnd);
     } else {
-      buffer_.resize(record_);  // as if it had been cut off there
+      buffer_.resize(record_);  // as if the file had been cut off there
       status_ = out_of_memory("trace");
     }
-    // Failures are kept in status_.
+    // status_ keeps failures.
     (void)flush();
   }
   finished_ = true;
@@ -104,7 +104,7 @@ Status TraceWriter::flush() {
     const int64_t taken = sink_->write(rest);
     if (taken == -EINTR) continue;
     if (taken < 0) return fail("write", static_cast<int>(-taken));
-    // A device that takes nothing and names no error would be asked for ever.
+    // A device that takes nothing and reports no error would be asked forever.
     if (taken == 0) return fail("write", EIO);
     rest = rest.subspan(static_cast<size_t>(taken));
   }

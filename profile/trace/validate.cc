@@ -13,7 +13,7 @@ constexpr size_t kWordBytes = sizeof(uint64_t);
 
 std::string id_text(uint64_t id) { return "id " + std::to_string(id); }
 
-// Announces a handle; the same words again are fine.
+// Announces a handle; repeating the same words is allowed.
 template <typename Event>
 Status announce(std::map<uint64_t, Event>& known, const Event& event, uint64_t& count) {
   if (event.handle == 0) return corrupt("handle 0 is invalid");
@@ -25,7 +25,7 @@ Status announce(std::map<uint64_t, Event>& known, const Event& event, uint64_t& 
   return {};
 }
 
-// What does not fall from one flush of an id to the next.
+// Numbers that do not fall from one flush of an id to the next.
 constexpr std::pair<uint64_t FlushEvent::*, const char*> kRising[] = {
     {&FlushEvent::calls, "calls"},
     {&FlushEvent::sampled_calls, "sampled calls"},
@@ -39,7 +39,7 @@ UnsignedWide table_total(const Slot& slot, std::span<const uint64_t> words, size
   return sum;
 }
 
-// Names the word or the table that is less than it was, if there is one.
+// Returns the name of a word or table that is less than before, if there is one.
 std::optional<std::string> find_fallen(const Schema& schema, std::span<const uint64_t> before,
                                        std::span<const uint64_t> after) {
   size_t table = schema.words();
@@ -184,7 +184,7 @@ Status TraceLaws::check_data(const Stream& stream, const InstrumentationData& da
 Status TraceLaws::check_words(Stream& stream, const InstrumentationData& data) const {
   if (stream.last.empty()) stream.schema = *schema_of(stream.desc);
   std::vector<uint64_t> words = words_of(data);
-  // Handles have been checked: what they stand for does not matter here.
+  // Handles have been checked; their methods do not matter here.
   const Result<Observed> pairs =
       observed_of(stream.schema, words, [](uint64_t) { return MethodKey{}; });
   if (!pairs.ok()) return corrupt("data of " + id_text(data.id) + ": " + pairs.error().message);

@@ -1,12 +1,12 @@
-// validate.h: whether a trace keeps the laws of trace.h and trace_file.h.
+// validate.h: checks whether a trace obeys the laws of trace.h and trace_file.h.
 //
-// Checked, beyond what the reader checks of each record:
+// Checked, in addition to the reader's checks of each record:
 //   handles   not 0, announced before use, not announced again with other words
-//   desc      shapes fit their arrays, no reserved region, first region a type or method handle; of
-//             a known version: exactly the encoding of a schema; not described again differently
-//   data      described before; as long as the data shape says; handles in it announced or 0; of a
-//             known version: pairs as data.h says, and from one snapshot of an id to the next no
-//             sum falls, and no table with its `other`
+//   desc      shapes fit their arrays, no reserved region, first region a type or method handle; for a
+//             known version: exactly the encoding of a schema; not described again differently
+//   data      described before; as long as the data shape says; handles in it announced or 0; for a
+//             known version: pairs as in data.h, and from one snapshot of an id to the next no sum
+//             falls, and no table with its `other`
 //   flush     described before; the data of the same id comes next; flush_index rises; calls,
 //             iterations and bursts do not fall
 #pragma once
@@ -23,7 +23,7 @@
 
 namespace uptier::profile {
 
-// What a valid trace holds.
+// The contents of a valid trace.
 struct TraceSummary {
   uint64_t events = 0;
   uint64_t provenances = 0;
@@ -43,13 +43,13 @@ struct TraceSummary {
 // Prints one "name value" line for each field.
 std::string to_text(const TraceSummary& summary);
 
-// Checks a whole trace file. The error says offset and rule; a truncated file is an error.
+// Checks a whole trace file. The error names offset and rule; a truncated file is an error.
 Result<TraceSummary> validate(ByteSpan file);
 
-// The laws above, event by event, for traces that are in no file.
+// The laws above, event by event, for traces that are not in a file.
 class TraceLaws {
  public:
-  // Fails with the rule that the event breaks; the laws are then spent.
+  // Fails with the rule that the event breaks; afterwards the object must not be used.
   Status check(const TraceEvent& event);
 
   // Fails if the trace may not end here.
@@ -58,14 +58,14 @@ class TraceLaws {
   const TraceSummary& summary() const { return summary_; }
 
  private:
-  // What is known of an id.
+  // The state of an id.
   struct Stream {
     InstrumentationDesc desc;
     bool known = false;  // the data has a schema
-    Schema schema;       // made with the first data, which is as large
-    uint64_t size = 0;   // of the data, exact where `sized`
+    Schema schema;       // computed from the first data, which is as large
+    uint64_t size = 0;   // of the data, exact if `sized`
     bool sized = false;
-    std::vector<uint64_t> last;  // words of the snapshot before, where `known`
+    std::vector<uint64_t> last;  // words of the previous snapshot, if `known`
     std::optional<FlushEvent> flush;
   };
 

@@ -1,6 +1,6 @@
-// upf/calls.h: the chunks of a profile file that hold what it knows of calls.
+// upf/calls.h: the chunks of a profile file with data about calls.
 //
-// Each is a record with one packed part, whose head and methods are those of part.h:
+// Each is a record with one packed part; part.h defines its head and methods:
 //
 //     shapes  head | methods | methods * {method, u64 cfg hash, blocks, blocks * {n, n * site},
 //             anchors, anchors * {kind, u64 target, block, site}}
@@ -9,8 +9,8 @@
 //     time    head | asked ns, squares | path
 //             path := samples, ns, callees, callees * {place, method if place is 0, path}
 //
-// A reader that does not know them skips them with a warning. Nothing is believed before what it
-// counts is there: memory is in proportion to the bytes.
+// A reader that does not know them skips them with a warning. No count is trusted before the
+// counted bytes are present: memory is proportional to the bytes.
 #pragma once
 
 #include "profile/upf/format.h"
@@ -21,10 +21,10 @@ namespace uptier::profile {
 inline constexpr UpfKind kCallKinds[] = {UpfKind::kShapes, UpfKind::kCalls, UpfKind::kOrder,
                                          UpfKind::kTime};
 
-// Returns the part of a chunk of one of kCallKinds; empty where there is nothing to say.
+// Returns the part of a chunk of one of kCallKinds; empty if there is no data.
 Bytes call_part(UpfKind kind, const CallProfile& calls);
 
-// Adds what a part holds; fails with the rule that is broken, and adds nothing then.
+// Adds the data of a part; fails with the broken rule, and then adds nothing.
 Status take_call_part(UpfKind kind, ByteSpan part, CallProfile& into);
 
 }  // namespace uptier::profile

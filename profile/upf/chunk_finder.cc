@@ -8,7 +8,7 @@
 namespace uptier::profile {
 namespace {
 
-constexpr size_t kUnit = 16;  // that sizes of chunks are multiples of
+constexpr size_t kUnit = 16;  // sizes of chunks are multiples of it
 constexpr std::string_view kMagic = "IIDB";
 
 // Returns whether the zeros and the count at the front of a chunk's content are possible.
@@ -92,7 +92,7 @@ uint64_t ChunkFinder::next_chunk(uint64_t at, uint64_t end, bool in_ours) const 
   while (found < end && ((found - at) % kUnit != 0 || !is_foreign(found))) {
     found = all.find(kMagic, found + 1);
   }
-  // One of ours may come before.
+  // One of our records may come earlier.
   return next_record(at + 1, std::min<uint64_t>(found, end));
 }
 

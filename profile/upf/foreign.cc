@@ -9,7 +9,8 @@
 namespace uptier::profile {
 namespace {
 
-constexpr uint64_t kShare = 16;  // of the bytes of a segment's chunks that texts may come to
+constexpr uint64_t kShare =
+    16;  // limit for texts, as a multiple of the bytes of a segment's chunks
 constexpr uint64_t kAtLeast = 64 << 10;
 
 using Words = std::vector<uint64_t>;
@@ -33,7 +34,7 @@ bool is_range(const ForeignInstrument& i) {
          i.payload.size() == sizeof(uint64_t) * slot_words(SlotKind::kRange);
 }
 
-// Adds one range to another. An empty one is all zeros.
+// Adds one range to another. An empty range is all zeros.
 void widen(Words& into, const Words& from) {
   using namespace slot_word;
   if (from[kCount] == 0) return;
@@ -104,7 +105,7 @@ void ForeignTables::add(ForeignInstrument instrument) {
   }
   Words sum = words_of(instrument.payload);
   if (range && sum[slot_word::kCount] == 0) std::ranges::fill(sum, 0);
-  // There is one at most of these texts and this size; zeros come before whatever it holds.
+  // There is at most one with these texts and this size; zeros come before any other payload.
   std::ranges::fill(instrument.payload, std::byte{0});
   const auto at = instruments.lower_bound(instrument);
   const bool met = at != instruments.end() && at->type == instrument.type &&

@@ -1,4 +1,4 @@
-// upf/foreign.h: what other tools have left in a file, and how it comes through sums and saves.
+// upf/foreign.h: data of other tools in a file, and how sums and saves preserve it.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,10 @@ using uptier::ForeignData;
 using uptier::ForeignInstrument;
 using uptier::ForeignTables;
 
-// Adds what a segment holds of other tools, of instruments those that `wanted` says (all, if it is
-// empty); not the ones that we have written for them. Texts are copied, and may all be one that is
-// as long as the file: where they come to many times the bytes the rest is left out with a warning.
+// Adds the data of other tools in a segment, except instruments that we have written for them. Adds
+// only the instruments for which `wanted` returns true (all, if it is empty). Texts are copied,
+// and all may be the same text, as long as the file: if they add up to many times the bytes, the
+// rest is left out with a warning.
 void add_foreign(UpfReader& file, const UpfReader::Segment& segment, ForeignTables& sum,
                  const std::function<bool(const Instrument&)>& wanted = {});
 

@@ -13,9 +13,9 @@ constexpr size_t kDefinitionBytes = 40;  // five ids, four bytes of padding, off
 constexpr size_t kInstrumentHead = 16;
 constexpr size_t kStringHead = 8;
 constexpr size_t kLeastSlots = 64;
-constexpr size_t kMostDamage = 16;  // that is told of a table
+constexpr size_t kMostDamage = 16;  // most damages that are listed for a table
 
-// Some of it is enough: nothing here takes more memory than the table.
+// Keeps only the first damages: nothing here takes more memory than the table.
 void tell(std::string what, IdbDamage& damage) {
   if (damage.size() < kMostDamage) damage.push_back(std::move(what));
 }
@@ -56,7 +56,7 @@ std::string_view StringTableBuilder::text_of(uint32_t id) const {
   return std::string_view(texts_).substr(begin, ends_[id] - begin);
 }
 
-// Returns the slot that has a text, or the one that it is to have.
+// Returns the slot of a text, or the free slot for it.
 size_t StringTableBuilder::place_of(std::string_view text) const {
   const size_t mask = slots_.size() - 1;
   size_t at = XXH3_64bits(text.data(), text.size()) & mask;
@@ -151,7 +151,7 @@ Bytes instrument_table(const std::vector<Instrument>& instruments, StringTableBu
 
 namespace {
 
-// Returns the rule that one definition breaks, or null.
+// Returns the rule that a definition breaks, or null.
 const char* read_definition(ByteSpan definition, ByteSpan data, const StringTable& strings,
                             Instrument& read) {
   std::string_view* texts[] = {&read.type, &read.stage, &read.scope_hash, &read.scope_key,

@@ -6,10 +6,10 @@
 //     instrument table   16  u32 0, 0, 0 | u32 count | count * definition, payloads after
 //     user data          16  u32 type | u32 metadata | u64 0, data after
 //
-// Chunks start at multiples of 16 bytes, so padding follows each. Strings are UTF-8 with a NUL
-// after them; an id is a string's place in the table, and 0 is the empty one. A string table holds
-// until the next; offsets of payloads count from after the definitions. Zeros are checked. That
-// strings are UTF-8 is not: names are the host's, and a table is not worth less for one of them.
+// Chunks start at multiples of 16 bytes, so padding follows each. Strings are UTF-8, followed by a
+// NUL; an id is a string's index in the table, and 0 is the empty one. A string table is valid
+// until the next one; offsets of payloads count from the end of the definitions. Zeros are checked.
+// UTF-8 is not checked: names come from the host, and a bad one does not make a table useless.
 #pragma once
 
 #include <cstdint>
@@ -36,18 +36,18 @@ struct IdbHeader {
   uint16_t version = 0;
   uint64_t content = 0;  // bytes after the header, without padding
 
-  // Returns the chunk's size, padding included; more than any file has where that would overflow.
+  // Returns the chunk's size, padding included; if that overflows, more than any file has.
   uint64_t size() const {
     constexpr uint64_t kPadding = 15;
     const bool overflows = content > UINT64_MAX - kIdbHeader - kPadding;
     return overflows ? UINT64_MAX : (kIdbHeader + content + kPadding) & ~kPadding;
   }
-  // Returns whether all of the chunk is in so many bytes.
+  // Returns whether the whole chunk fits into `rest` bytes.
   bool fits(uint64_t rest) const { return size() <= rest; }
 };
 
-// Reads the header at the front of `bytes`, which holds at least kIdbHeader bytes; fails unless the
-// magic is there.
+// Reads the header at the front of `bytes`, which holds at least kIdbHeader bytes; fails without
+// the magic.
 Result<IdbHeader> read_idb_header(ByteSpan bytes);
 
 // Appends the header of a chunk; content and padding follow.
@@ -55,8 +55,8 @@ void append_chunk_header(Bytes& out, uint16_t type, uint16_t version, uint64_t c
 // Appends a chunk with this content, padded.
 void append_chunk(Bytes& out, uint16_t type, uint16_t version, ByteSpan content);
 
-// Gives strings their ids and writes the table. Takes some 20 bytes a string beside its text: a sum
-// of many files has many names.
+// Gives strings their ids and writes the table. Takes some 20 bytes for each string in addition to
+// its text: a sum of many files has many names.
 class StringTableBuilder {
  public:
   StringTableBuilder() { add(""); }
@@ -74,32 +74,32 @@ class StringTableBuilder {
   void grow();
 
   std::string texts_;            // by id, a NUL after each
-  std::vector<uint64_t> ends_;   // of the texts: of their NULs
+  std::vector<uint64_t> ends_;   // of the texts: positions of their NULs
   std::vector<uint32_t> slots_;  // a hash table of ids + 1, a power of two long; 0: free
 };
 
-// What of a table breaks a rule, item by item.
+// The rules that a table breaks, item by item.
 using IdbDamage = std::vector<std::string>;
 
-// A string table that was read: views into the file.
+// A string table read from a file: views into the file.
 class StringTable {
  public:
   // Fails if its head is wrong. A view that reaches past the content, a text without a NUL after it
-  // and a string 0 that is not empty are left out, and told. Allocates no more than twice the
-  // content's size.
+  // and a string 0 that is not empty are left out and listed in `damage`. Allocates at most twice
+  // the content's size.
   static Result<StringTable> read(ByteSpan content, IdbDamage& damage);
 
-  // Returns nothing for an id that the table does not have, or that is left out.
+  // Returns nothing for an id that the table does not have, or that was left out.
   std::optional<std::string_view> find(uint32_t id) const;
   size_t size() const { return views_.size(); }
 
  private:
-  std::vector<std::string_view> views_;  // without data where one is left out
+  std::vector<std::string_view> views_;  // without data if it was left out
 };
 
-// One instrument: what it is (type, e.g. "iree.instrument.counter"), which compiler stage asks for
-// it, the hash of the code that it stands in, its place there, JSON, and its bytes. Views:
-// of the file when it was read.
+// One instrument: its type (e.g. "iree.instrument.counter"), the compiler stage that asks for it,
+// the hash of the code that contains it, its place there, JSON, and its bytes. The members are
+// views, of the file if it was read.
 struct Instrument {
   std::string_view type;
   std::string_view stage;
@@ -111,8 +111,9 @@ struct Instrument {
 
 Bytes instrument_table(const std::vector<Instrument>& instruments, StringTableBuilder& strings);
 
-// Reads an instrument table under the strings in force. Fails if its head is wrong; an instrument
-// that names a string that is none, or whose payload reaches past the table, is left out, and told.
+// Reads an instrument table with the current strings. Fails if its head is wrong. An instrument
+// that names an invalid string, or whose payload reaches past the table, is left out and listed in
+// `damage`.
 Result<std::vector<Instrument>> read_instruments(ByteSpan content, const StringTable& strings,
                                                  IdbDamage& damage);
 

@@ -1,4 +1,4 @@
-// upf/info_sum.h: adds up what profile files say about their runs.
+// upf/info_sum.h: adds up the infos of profile files about their runs.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,15 @@
 
 namespace uptier::profile {
 
-// The sum of many, as by +=. Each is added log(n) times, so that n short lists are not merged with a
-// growing one n times.
+// The sum of many infos, as by +=. Each is added log(n) times, so that n short lists are not merged
+// with a growing one n times.
 class InfoSum {
  public:
   void add(ProfileInfo info);
   ProfileInfo total() const;
 
  private:
-  std::vector<std::optional<ProfileInfo>> levels_;  // of 2^level each
+  std::vector<std::optional<ProfileInfo>> levels_;  // of 2^level infos each
 };
 
 }  // namespace uptier::profile

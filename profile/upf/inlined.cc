@@ -10,7 +10,7 @@ using uptier::InlinedBody;
 using uptier::InlinedKey;
 using uptier::InlinedSite;
 
-// What things take at least, in bytes.
+// The least sizes of items, in bytes.
 constexpr size_t kLeastCall = 3 + sizeof(uint64_t);  // with its hash
 constexpr size_t kLeastBlock = 4;
 constexpr size_t kLeastBody = 3 + sizeof(uint64_t) + kLeastCall + 1 + kLeastBlock;
@@ -19,7 +19,7 @@ constexpr size_t kMostNumber = 10;
 constexpr size_t kLeastSite = 4;
 constexpr size_t kLeastEntry = sizeof(uint64_t) + 3;
 
-// What is broken is counted as dropped with the blocks.
+// Malformed bodies are written, and counted as dropped, with the blocks.
 bool wants_blocks(const InlinedKey& key, const InlinedBody& body) {
   return !body.blocks.empty() || !body.check(key).ok();
 }
@@ -27,7 +27,7 @@ bool wants_sites(const InlinedKey& key, const InlinedBody& body) {
   return !body.sites.empty() && body.check(key).ok();
 }
 
-// Returns what a body takes at most, in a chunk of blocks or of sites.
+// Returns the greatest size of a body, in a chunk of blocks or of sites.
 size_t most_blocks(const InlinedKey& key, const InlinedBody& body) {
   return kMostNumber * (8 + 5 * key.path.size() + 4 * body.blocks.size());
 }

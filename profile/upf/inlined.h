@@ -1,6 +1,6 @@
-// upf/inlined.h: the chunks of a profile file that hold what was observed of inlined bodies.
+// upf/inlined.h: the chunks of a profile file with observations of inlined bodies.
 //
-// Each is a record with one packed part, whose head and methods are those of part.h:
+// Each is a record with one packed part; part.h defines its head and methods:
 //
 //     inlined  head | bodies | bodies * {method root, calls, calls * {site, method}, (1 + calls) *
 //              u64 cfg hash, blocks, blocks * {site, count, estimate, samples}}
@@ -9,9 +9,9 @@
 //              * u64 cfg hash, sites, sites * {kind, site, samples, words * count, words * estimate,
 //              entries, entries * {u64 module key, key, count, estimate}}}
 //
-// with as many words as the kind has. A segment may have several of each, which add up; a body that
-// has sites has its blocks in the one and these in the other. A reader that does not know a chunk skips
-// it with a warning.
+// with the number of words of the kind. A segment may have several of each, which add up; a body
+// with sites has its blocks in the first chunk and its sites in the second. A reader that does not
+// know a chunk skips it with a warning.
 #pragma once
 
 #include <vector>
@@ -23,14 +23,15 @@ namespace uptier::profile {
 
 using uptier::InlinedBodies;
 
-// Returns the parts that hold the bodies, of kGroupBytes about unless a single one is larger. What
-// breaks InlinedBody::check, or a record, is left out; `dropped` grows by its number.
+// Returns the parts for the bodies, each about kGroupBytes unless a single body is larger. Bodies
+// that fail InlinedBody::check, or do not fit into a record, are left out; `dropped` grows by their
+// number.
 std::vector<Bytes> inlined_parts(const InlinedBodies& bodies, uint64_t& dropped);
 
-// The same of what the bodies have beside blocks.
+// The same for the bodies' sites other than blocks.
 std::vector<Bytes> inlined_site_parts(const InlinedBodies& bodies, uint64_t& dropped);
 
-// Returns what a part holds; fails with the rule that is broken.
+// Returns the bodies of a part; fails with the broken rule.
 Result<InlinedBodies> read_inlined_part(ByteSpan part);
 Result<InlinedBodies> read_inlined_site_part(ByteSpan part);
 

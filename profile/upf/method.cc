@@ -45,7 +45,7 @@ Result<Tables> tables_at(const MethodView& view) {
   return tables;
 }
 
-// Returns the rule that is broken, or null.
+// Returns the broken rule, or null.
 const char* read_entry(ByteSpan& bytes, std::vector<uint64_t>& words_out, MethodView& view) {
   VarintReader all(bytes);
   VarintReader in(all.take(all.number()));

@@ -1,4 +1,4 @@
-// Entries as they were written up to version 0 of group chunks: fixed fields, see upf/format.h.
+// Entries of version 0 of group chunks, with fixed fields: see upf/format.h.
 #include "profile/base/corrupt.h"
 #include "profile/base/varint.h"
 #include "profile/data/schema.h"

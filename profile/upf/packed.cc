@@ -12,8 +12,8 @@ constexpr int kZstdWindowLog = 14;
 
 }  // namespace
 
-// As ZSTD_compress, with a small window: what repeats does so within few methods, and the context for
-// a whole group is larger than two of these.
+// Like ZSTD_compress, with a small window: repetitions occur within few methods, and the context
+// for a whole group would be larger than two of these.
 size_t compress(ByteSpan raw, std::span<std::byte> out) {
   ZSTD_CCtx* context = ZSTD_createCCtx();
   if (context == nullptr) return raw.size();
@@ -24,7 +24,7 @@ size_t compress(ByteSpan raw, std::span<std::byte> out) {
   return stored;
 }
 
-// Makes a record of what lies from `start` on: room for its header, then its payload.
+// Turns the bytes from `start` on into a record: room for its header, then its payload.
 void finish_record(UpfKind kind, uint32_t sequence, uint16_t version, size_t start, Bytes& out) {
   out.resize(start + ((out.size() - start + 15) & ~size_t{15}));
   const std::span<std::byte> record = std::span(out).subspan(start);

@@ -1,10 +1,10 @@
-// upf/part.h: the parts of a profile file that speak of many methods, as numbers.
+// upf/part.h: the parts of a profile file with data about many methods, as numbers.
 //
 //     head    modules | modules * u64 key
 //
-// stands in front; after it a method is (place of its module in that list, function index). Numbers
-// are 7 bits a byte (varint.h) except u64s. A reader believes nothing before what it counts is
-// there, so memory is in proportion to the bytes.
+// comes first; after it a method is written as (index of its module in that list, function index).
+// Numbers have 7 bits per byte (varint.h), except u64s. A reader trusts no count before the counted
+// bytes are present, so memory is proportional to the bytes.
 #pragma once
 
 #include <iterator>
@@ -19,7 +19,7 @@ namespace uptier::profile {
 
 using uptier::MethodKey;
 
-// Every module is made known, then the head is written, then all else.
+// First every module is announced (know), then the head is written, then everything else.
 class PartWriter {
  public:
   void know(const MethodKey& key) { modules_.insert(key.module_key); }
@@ -41,7 +41,7 @@ class PartWriter {
   Bytes out_;
 };
 
-// Failed from the first thing that is not possible, and yields zeros from then on.
+// Fails at the first impossible item, and yields zeros from then on.
 class PartReader {
  public:
   explicit PartReader(ByteSpan bytes) : in_(bytes) {
@@ -51,7 +51,7 @@ class PartReader {
   uint64_t number() { return in_.number(); }
   uint64_t fixed() { return in_.fixed(); }
   SiteId site() { return in_.small(); }
-  // A number of things that take so many bytes at least; 0 if they cannot be there.
+  // Reads a number of items of at least `least` bytes each; 0 if there are not enough bytes.
   uint64_t count(size_t least) {
     const uint64_t n = in_.number();
     ok_ = ok_ && in_.ok() && n <= in_.rest().size() / least;

@@ -14,18 +14,18 @@
 namespace uptier::profile {
 namespace {
 
-constexpr uint64_t kSafe = uint64_t{1} << 63;  // below it, adding a word of less cannot wrap
+constexpr uint64_t kSafe = uint64_t{1} << 63;  // below it, adding a smaller word cannot wrap
 
 bool is_count(SlotKind kind) {
   return kind == SlotKind::kBlock || kind == SlotKind::kEdge || kind == SlotKind::kCounter;
 }
 
-constexpr uint64_t kMethodBytes = 512;  // of two nodes of maps, a schema's bytes and a short name
-constexpr uint64_t kTableBytes = 112;   // nodes of maps
+constexpr uint64_t kMethodBytes = 512;  // of two map nodes, a schema's bytes and a short name
+constexpr uint64_t kTableBytes = 112;   // map nodes
 constexpr uint64_t kEntryBytes = 80;
-constexpr uint64_t kSome = 32;  // of the limit
+constexpr uint64_t kSome = 32;  // 1/32 of the limit
 
-// Two words at a time, which the compiler does not do by itself here.
+// Two words at a time; the compiler does not vectorize this by itself.
 void add_plain(std::span<uint64_t> sums, std::span<const uint64_t> values) {
   size_t i = 0;
   for (; i + 2 <= sums.size(); i += 2) {
@@ -36,7 +36,7 @@ void add_plain(std::span<uint64_t> sums, std::span<const uint64_t> values) {
   for (; i < sums.size(); ++i) sums[i] += values[i];
 }
 
-// Without a call, since what is compared here takes a few bytes.
+// Without a call to memcmp, since only a few bytes are compared.
 bool same_bytes(ByteSpan a, ByteSpan b) {
   constexpr size_t kWord = sizeof(uint64_t);
   if (a.size() != b.size()) return false;
@@ -47,7 +47,7 @@ bool same_bytes(ByteSpan a, ByteSpan b) {
   return load<uint64_t>(a, a.size() - kWord) == load<uint64_t>(b, b.size() - kWord);
 }
 
-// Twice as fast with vectors, which -O2 alone does not use.
+// O3, because -O2 alone does not vectorize; that is twice as fast.
 __attribute__((optimize("O3"))) uint64_t add_saturating(std::span<uint64_t> sums,
                                                         std::span<const uint64_t> values) {
   uint64_t saturated = 0;
@@ -120,7 +120,7 @@ void ProfileSum::add_view(const MethodView& view, std::string_view name, Weight 
     report_.dropped.push_back(view.key);
     return;
   }
-  // It has been checked, which is most of what a first meeting costs.
+  // The check above is most of the cost of a first meeting.
   const bool first = weight.is_one() && !sum_.methods.contains(view.key);
   if (first) {
     sum_.methods.emplace(view.key, std::move(*method));
@@ -155,7 +155,7 @@ void ProfileSum::add_method(MethodProfile method, Weight weight) {
   if (sum_.methods.contains(key)) {
     if (const auto known = known_.find(key); known != known_.end()) {
       restore(known->second);
-      known->second.plain = false;  // of equal schemas it comes back with this view
+      known->second.plain = false;  // if the schemas are equal, this view makes it plain again
     }
     report_ += merge(sum_, std::move(one));
     return;
@@ -183,7 +183,7 @@ void ProfileSum::add(InlinedBodies bodies, Weight weight) {
   report_ += merge(sum_, std::move(one));
 }
 
-// Remembers what the bytes of the sum's schema are, if those of `view` are they.
+// Records the bytes of the sum's schema, if they are the bytes of `view`.
 void ProfileSum::know(const MethodKey& key, const MethodView& view) {
   const auto at = sum_.methods.find(key);
   if (at == sum_.methods.end()) return;
@@ -206,13 +206,13 @@ void ProfileSum::know(const MethodKey& key, const MethodView& view) {
   if (lean_) strip(known);
 }
 
-// Brings the estimates up to date.
+// Updates the estimates.
 void ProfileSum::settle(Known& known) {
   if (known.same) known.sum->estimates = known.sum->counts;
   known.same = false;
 }
 
-// Adds what lies in a file to a sum of the same schema; false if it is not of that kind.
+// Adds the words of a file to a sum of the same schema; returns false if that is not possible.
 bool ProfileSum::add_words(const MethodView& view, std::string_view name, Known& known) {
   MethodProfile& sum = *known.sum;
   const bool same = known.plain && view.format == known.format && view.version == known.version &&
@@ -259,8 +259,9 @@ Profile ProfileSum::take() {
 
 namespace {
 
-// Names are copied, and all methods may have one that is as long as the file. So they may come to
-// some times the bytes that the methods and the names take there; the rest have none.
+// Names are copied, and all methods may have the same name, as long as the file. So names may take
+// a limited multiple of the bytes of the methods and the names there; the remaining methods get
+// none.
 class Names {
  public:
   void allow(uint64_t bytes) { left_ += kShare * bytes; }
@@ -316,7 +317,7 @@ void ProfileSum::add(UpfReader& file, const UpfReader::Segment& segment, Weight 
       }
       keep_within_limit();
     };
-    // Before there is an end, all is wanted.
+    // Before the range has an end, all methods are wanted.
     if (!again() && !range_.end) {
       const bool whole = file.read(segment, group, visit);
       refuses_ = refuses_ || !whole;
@@ -382,8 +383,8 @@ void ProfileSum::absorb(ProfileSum& other) {
 
 // ---- Ranges ---------------------------------------------------------------------------------
 //
-// A method that is all counts can be stored bare: words, and the bytes of its schema. Its slots, which
-// take more memory than its words, come back when somebody wants to see the method.
+// A method with only plain counts can be stored bare: its words, and the bytes of its schema. Its
+// slots, which take more memory than its words, are rebuilt when the method is needed.
 
 void ProfileSum::limit(const MethodKey& from, uint64_t bytes) {
   limited_ = true;
@@ -392,7 +393,7 @@ void ProfileSum::limit(const MethodKey& from, uint64_t bytes) {
   lean_ = again();
 }
 
-// Does nothing to what is bare already, or is not all counts.
+// Does nothing to a method that is already bare, or not plain.
 void ProfileSum::strip(Known& known) {
   if (known.bare || !known.plain) return;
   known.sum->schema.slots = std::vector<Slot>();
@@ -400,7 +401,7 @@ void ProfileSum::strip(Known& known) {
   known.bare = true;
 }
 
-// Makes the sum of a method whole.
+// Restores the sum of a bare method.
 void ProfileSum::restore(Known& known) {
   if (std::exchange(known.bare, false)) {
     MethodProfile& sum = *known.sum;
@@ -411,14 +412,14 @@ void ProfileSum::restore(Known& known) {
   settle(known);
 }
 
-// Returns what a method takes here; 0 where nobody asks.
+// Returns the memory of a method here; 0 without a limit.
 uint64_t ProfileSum::bytes_of(const MethodKey& key) const {
   if (!limited_) return 0;
   const auto at = sum_.methods.find(key);
   return at == sum_.methods.end() ? 0 : size_of(at->second) + other_bytes_of(key);
 }
 
-// Returns what other code of a method takes.
+// Returns the memory of other code of a method.
 uint64_t ProfileSum::other_bytes_of(const MethodKey& key) const {
   uint64_t bytes = 0;
   auto at = sum_.other_code.lower_bound({key, 0});
@@ -426,8 +427,8 @@ uint64_t ProfileSum::other_bytes_of(const MethodKey& key) const {
   return bytes;
 }
 
-// First methods become bare, then they go: some at once, so that it does not happen for every
-// method. One stays at least.
+// First, all methods become bare. If that is not enough, the greatest ones are removed: enough at
+// once that this does not happen for every method. At least one stays.
 void ProfileSum::make_room() {
   if (!std::exchange(lean_, true)) {
     for (auto& [key, known] : known_) {
@@ -458,8 +459,8 @@ void ProfileSum::cut(MethodKey end) {
   std::erase_if(lost_, [&](const Lost& lost) { return lost.key >= end; });
 }
 
-// Says what adding a method has lost, as the report had it before; under a limit of that method
-// alone, which may go. Returns false if a profile was left out.
+// Under a limit, moves the losses of adding a method from the report to an entry of that method,
+// which may be removed again. Returns false if a profile was left out.
 bool ProfileSum::book(const MethodKey& key, uint64_t saturated, size_t dropped) {
   const bool whole = report_.dropped.size() == dropped;
   if (limited_ && (!whole || report_.saturated != saturated)) {
@@ -479,7 +480,7 @@ MergeReport ProfileSum::report() const {
   return all;
 }
 
-// What both may have grows no more: it has a method twice for a moment, and its words once.
+// The limit no longer applies: memory holds a method twice for a moment, but its words only once.
 void ProfileSum::unite_ranges(ProfileSum& other) {
   std::optional<MethodKey> end = range_.end;
   if (!end || (other.range_.end && *other.range_.end < *end)) end = other.range_.end;
@@ -489,7 +490,7 @@ void ProfileSum::unite_ranges(ProfileSum& other) {
   refuses_ = refuses_ || other.refuses_;
 }
 
-// Takes a method of another sum as its words lie; false if it is not of that kind.
+// Takes a method of another sum by its words; returns false if that is not possible.
 bool ProfileSum::absorb_known(ProfileSum& other, Known& theirs) {
   if (!theirs.plain) return false;
   const MethodKey key = theirs.sum->key;

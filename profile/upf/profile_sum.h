@@ -1,21 +1,21 @@
 // upf/profile_sum.h: sums profile files without making a Profile of each.
 //
-// Law: the sum is that of merge() over the profiles, in any order; a run is in it once. Where a
-// method meets a sum of the same schema that is all counts, words are added as they lie in the
-// file; the schema is then known from its bytes. All others take the way through MethodProfile.
+// Law: the sum equals merge() over the profiles, in any order; a run is in it once. If a method
+// meets a sum of the same schema with only plain counts, words are added directly from the file;
+// the schema is recognized by its bytes. All others go through MethodProfile.
 //
-// Cost: of the fast way a decode and an addition a word, and nothing that allocates. Files have
-// methods in one order, so each sum remembers which one came after it. Estimates that are the
-// counts, word by word, are added once and written out at the end. Sums whose words cannot reach
-// 2^63 are added without a test.
+// Cost: the fast path takes a decode and an addition for each word, and does not allocate. Files
+// have methods in one order, so each sum remembers which one came after it. Estimates that equal
+// the counts, word by word, are added once and written out at the end. Sums whose words cannot
+// reach 2^63 are added without a test.
 //
-// A sum may be made range by range, each from all files, where the whole has no room:
+// If there is no memory for the whole sum, it may be made range by range, each from all files:
 //
 //     limit(first key, bytes) -> add all files -> drain -> limit(end of the range, bytes) -> ...
 //
-// Whatever exceeds the bytes loses its greatest methods, and the range ends at the least of them;
-// what follows is not taken any more. So each method of the range has met all files, and the ranges
-// together are the sum, method by method the same as made at once.
+// If a range exceeds the bytes, the methods with the greatest keys are removed, and the range ends
+// at the least of these; later methods are not added any more. So each method of the range has met
+// all files, and the ranges together are the sum, method by method the same as if made at once.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@
 
 namespace uptier::profile {
 
-// How a profile counts in a sum: its numbers times numerator / denominator.
+// The weight of a profile in a sum: its numbers times numerator / denominator.
 struct Weight {
   uint64_t numerator = 1;
   uint64_t denominator = 1;
@@ -43,34 +43,34 @@ class ProfileSum {
   ProfileSum(const ProfileSum&) = delete;
   ProfileSum& operator=(const ProfileSum&) = delete;
 
-  // Adds one method. Malformed ones are counted in the report's `dropped`. Returns false if a profile
-  // was left out, this one or what was there.
+  // Adds one method. Malformed ones are counted in the report's `dropped`. Returns false if a
+  // profile was left out, either this one or the earlier sum.
   bool add(const MethodView& view, std::string_view name, Weight weight = {});
   void add(MethodProfile method, Weight weight = {});
   void add(CallProfile calls, Weight weight = {});
   void add(InlinedBodies bodies, Weight weight = {});
-  // Adds all that a segment holds. Under a limit what is in it beside methods belongs to the first
-  // range; `keys` has one for each of its groups then, and is the same for each range.
+  // Adds a whole segment. Under a limit, its data other than methods belongs to the first range;
+  // `keys` then has one element for each of its groups, and must be the same for each range.
   void add(UpfReader& file, const UpfReader::Segment& segment, Weight weight = {},
            std::span<GroupKeys> keys = {});
 
-  // Adds what a trace of the file has come to, a run.
+  // Adds the profile of a trace in the file, as a run.
   void add_trace(UpfReader& file, ByteSpan trace, Weight weight = {});
-  // Adds those of all its traces that were not added already.
+  // Adds those of its traces that were not added before.
   void add_traces(UpfReader& file);
 
-  // Adds another sum, which is empty afterwards. The range is what both have.
+  // Adds another sum, which is empty afterwards. The range becomes the intersection.
   void absorb(ProfileSum& other);
 
-  // Makes it a sum of a range, before anything is added. A sum takes 8 bytes a word and some
-  // hundred a method, and more where there are tables.
+  // Makes it the sum of a range, before anything is added. A sum takes 8 bytes for each word, some
+  // hundred for each method, and more if there are tables.
   void limit(const MethodKey& from, uint64_t bytes);
-  // Returns where the range ends, and the next one begins; nothing where this one was the last.
+  // Returns the end of the range, where the next one begins; nothing if this was the last one.
   const std::optional<MethodKey>& end() const { return range_.end; }
-  // Returns whether there are other ranges, and a file was met whose methods are in an order, broken or
-  // named so that ranges would not be the same. All has to be summed at once then.
+  // Returns whether there are several ranges, and the order, damage or names of methods in some
+  // file would make the ranges differ from the sum. Then everything must be summed at once.
   bool refuses_ranges() const { return refuses_ && (again() || range_.end); }
-  // Hands over the methods in order, one in memory at a time; none are left afterwards.
+  // Passes the methods on in order, one in memory at a time; none are left afterwards.
   void drain(const std::function<void(MethodProfile)>& take);
 
   ProfileInfo info() const { return infos_.total(); }
@@ -85,14 +85,14 @@ class ProfileSum {
     Bytes desc;
     uint16_t format = 0;  // of its desc
     uint32_t version = 0;
-    bool plain = false;  // all words are counts of their own; else the fast way is closed
-    bool same = false;   // the estimates are the counts, and are not up to date
-    bool bare = false;   // it is stripped: the sum has no slots, and no estimates that are counts
-    uint64_t bound = 0;  // no word of the sum is greater
+    bool plain = false;  // all words are plain counts; otherwise the fast path is closed
+    bool same = false;   // the estimates equal the counts, and are not up to date
+    bool bare = false;   // stripped: the sum has no slots, and no estimates that equal counts
+    uint64_t bound = 0;  // upper bound of all words of the sum
     MethodProfile* sum = nullptr;
-    Known* next = nullptr;  // came after this one the last time
+    Known* next = nullptr;  // the one that came after this one the last time
   };
-  // What was lost with one method.
+  // The losses of one method.
   struct Lost {
     MethodKey key;
     uint64_t saturated = 0;
@@ -123,11 +123,11 @@ class ProfileSum {
   bool absorb_known(ProfileSum& other, Known& theirs);
 
   Profile sum_;
-  std::map<MethodKey, Known> known_;  // its nodes stay where they are
+  std::map<MethodKey, Known> known_;  // its nodes are stable
   Known* last_ = nullptr;
   InfoSum infos_;
   CallProfile calls_;
-  ForeignTables foreign_;  // have no weight
+  ForeignTables foreign_;  // they have no weight
   MergeReport report_;
 
   // Under a limit:
@@ -136,7 +136,7 @@ class ProfileSum {
   KeyRange range_;
   uint64_t limit_ = UINT64_MAX;
   uint64_t bytes_ = 0;      // of the methods
-  std::vector<Lost> lost_;  // of them; not in report_
+  std::vector<Lost> lost_;  // of the methods; not in report_
   bool refuses_ = false;
 };
 

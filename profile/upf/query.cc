@@ -16,13 +16,13 @@ namespace {
 
 using profile::add_saturating;
 
-// A call on the way to an inlined body.
+// A call on the path to an inlined body.
 struct Step {
   SiteId site = 0;
   std::string_view code;
 };
 
-// What a key and a scope name.
+// The parsed key and scope.
 struct Question {
   SlotKind kind = SlotKind::kBlock;
   SiteId site = 0;
@@ -120,8 +120,8 @@ ProfileAnswer answer_of(const MethodProfile& m, const Slot& slot) {
   }
 }
 
-// What merge does to the words, seen from an answer: the methods have one shape, and the site in
-// each of them is of the same kind, so their words are summed before they are read.
+// Sums the words before they are read, as merge does: the methods have one shape, and the site has
+// the same kind in each of them.
 MethodProfile united(const std::vector<const MethodProfile*>& methods, const Slot& slot) {
   Profile sum;
   for (const MethodProfile* m : methods) {
@@ -157,7 +157,7 @@ bool is_asked(const Question& q, const Profile& p, const InlinedKey& key, const 
   return q.method.empty() || (root != nullptr && root->name == q.method);
 }
 
-// Of all bodies that the question means.
+// Returns the answer from all bodies that match the question.
 std::optional<ProfileAnswer> answer_of_bodies(const Profile& p, const Question& q) {
   InlinedBody sum;
   uint64_t bodies = 0;
@@ -178,7 +178,7 @@ std::optional<ProfileAnswer> answer_of_bodies(const Profile& p, const Question& 
   return answer;
 }
 
-// An instrument that another tool has written.
+// Returns the answer from an instrument of another tool.
 std::optional<ProfileAnswer> foreign_answer(const ForeignInstrument& i) {
   std::vector<uint64_t> words(i.payload.size() / sizeof(uint64_t));
   for (size_t w = 0; w < words.size(); ++w) {

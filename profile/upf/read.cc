@@ -12,7 +12,7 @@
 namespace uptier::profile {
 namespace {
 
-// Where the packed entries of a group begin.
+// Returns the position of the packed entries of a group.
 size_t packed_at(uint16_t format) { return kRecordHeader + (format == 0 ? 8 : 16); }
 
 void learn(const MethodKey& key, bool first, GroupKeys& keys) {
@@ -25,7 +25,7 @@ void learn(const MethodKey& key, bool first, GroupKeys& keys) {
 
 UpfReader::UpfReader(ByteSpan file) : file_(file), parts_(scan_upf(file, warnings_)) {}
 
-// Returns the bytes of a packed part, where they lie or in `buffer`.
+// Returns the bytes of a packed part, either in place or in `buffer`.
 bool UpfReader::unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& raw) {
   const auto refuse = [&](const char* rule) {
     warn(at, rule);
@@ -41,7 +41,7 @@ bool UpfReader::unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& ra
   if (stored == size) return true;
   buffer.resize(size);
   const size_t unpacked = ZSTD_decompress(buffer.data(), size, body.data(), stored);
-  // Not the file's fault: it must not be taken for damaged, and written again without this part.
+  // Not the file's fault: it must not count as damaged, or it would be rewritten without this part.
   if (ZSTD_getErrorCode(unpacked) == ZSTD_error_memory_allocation) throw std::bad_alloc();
   if (unpacked != size) return refuse("packed: zstd does not unpack it");
   raw = buffer;
@@ -101,8 +101,8 @@ void UpfReader::read_some(const Segment& segment, const Group& group, const KeyR
   const bool again = std::exchange(keys.read, true);
   const std::optional<MethodKey> end = wanted.end;
   ByteSpan raw;
-  // Its checksum is asked for each time, since it may be another file's by now; and what was learned
-  // then need not hold of what is here.
+  // Its checksum is checked each time, since the file may have changed meanwhile; then the keys
+  // learned earlier need not be true.
   if (!unpack(group, raw)) {
     keys.stop = 0;
     return;
@@ -123,7 +123,8 @@ void UpfReader::read_some(const Segment& segment, const Group& group, const KeyR
     const bool before = head && head->key < wanted.from;
     if (!before && !std::exchange(started, true)) keys.start = at;
     if (head && !wanted.contains(head->key)) {
-      // All before this one lie before the end as it was, wherever that is now.
+      // All methods before this one lie before the original end of the range, which may be smaller
+      // by now.
       const bool first_behind = !before && end && keys.end != *end;
       if (first_behind) keys.end = *end, keys.behind = at;
       if (again && !before) return;

@@ -75,13 +75,14 @@ class UpfScanner {
   UpfWarnings& warnings_;
   UpfParts parts_;
   uint64_t next_sequence_ = 0;
-  uint64_t repeated_ = 0;          // bytes that were looked at once more
-  ForeignChunk foreign_;           // waits for what follows it
+  uint64_t repeated_ = 0;          // bytes that were scanned again
+  ForeignChunk foreign_;           // waits for the chunk after it
   uint64_t gap_end_ = UINT64_MAX;  // of damage in other tools' chunks
-  uint64_t went_back_ = 0;         // from chunks of others that lie before
-  uint64_t last_foreign_ = 0;      // where the last chunk of the last segment of others begins
+  uint64_t went_back_ = 0;         // start of the search for header_before(): earlier chunks were
+                                   // searched already
+  uint64_t last_foreign_ = 0;      // start of the last chunk of the last segment of another tool
   size_t confirmed_ = 0;           // groups of the last segment that are known to be whole
-  bool indexed_ = false;           // the last segment's groups are those of its index
+  bool indexed_ = false;           // the last segment's groups match its index
 };
 
 void UpfScanner::scan() {
@@ -98,7 +99,7 @@ void UpfScanner::scan() {
   close_segment();
 }
 
-// Returns whether what stands here may stand behind what was taken last, by all that its header says.
+// Returns whether the chunk here can follow the previous one, judging by its whole header.
 bool UpfScanner::follows(uint64_t at) const {
   const uint64_t rest = file_.size() - at;
   if (rest == 0) return !is_open();
@@ -116,7 +117,7 @@ bool UpfScanner::follows(uint64_t at) const {
   return sealed && load<uint32_t>(record, 20) == next_sequence_;
 }
 
-// Returns where to go on if what was jumped over is not whole; otherwise `at`.
+// Returns the position to continue at if a skipped chunk is not whole; otherwise `at`.
 uint64_t UpfScanner::go_back(uint64_t at) {
   if (is_open()) {
     if (const uint64_t inside = confirm_groups(at); inside != at) return inside;
@@ -133,8 +134,8 @@ uint64_t UpfScanner::go_back(uint64_t at) {
   return inside;
 }
 
-// The chunk that waits may be ours, as its seal here says, while the other tool's chunk before it
-// has swallowed our header. Returns where that is; otherwise `at`.
+// The waiting chunk may be ours, as its seal at `at` says, if the other tool's chunk before it has
+// swallowed our header. Returns the position of the header; otherwise `at`.
 uint64_t UpfScanner::header_before(uint64_t at) {
   const bool theirs = !parts_.segments.empty() && !parts_.segments.back().ours;
   if (!theirs || last_foreign_ >= foreign_.offset || foreign_.offset < went_back_) return at;
@@ -142,7 +143,7 @@ uint64_t UpfScanner::header_before(uint64_t at) {
   if (record.empty() || !seals(record, foreign_)) return at;
   const uint64_t inside = finder_.next_record(last_foreign_ + 1, foreign_.offset);
   if (inside == foreign_.offset || !may_repeat(at - inside)) return at;
-  // What is there may turn out to be nothing; then the walk comes here again.
+  // If there turns out to be nothing, the scan comes here again.
   went_back_ = foreign_.offset + 1;
   warnings_.add(last_foreign_, "a chunk is cut off");
   forget_behind(last_foreign_);
@@ -151,8 +152,8 @@ uint64_t UpfScanner::header_before(uint64_t at) {
   return inside;
 }
 
-// Leaves out the groups that are damaged, of those that no index has confirmed. Returns where to go
-// on if another file begins inside of one; otherwise `at`.
+// Removes damaged groups that no index has confirmed. Returns the position to continue at if
+// another file begins inside of one; otherwise `at`.
 uint64_t UpfScanner::confirm_groups(uint64_t at) {
   UpfSegment& segment = parts_.segments.back();
   size_t kept = confirmed_;
@@ -177,7 +178,7 @@ uint64_t UpfScanner::confirm_groups(uint64_t at) {
   return inside;
 }
 
-// Leaves out of the last segment what stands behind a place: it is another file's.
+// Removes parts of the last segment after a position: they belong to another file.
 void UpfScanner::forget_behind(uint64_t offset) {
   UpfSegment& segment = parts_.segments.back();
   const auto behind = [&](ByteSpan part) { return part.data() > file_.data() + offset; };
@@ -192,13 +193,13 @@ void UpfScanner::forget_behind(uint64_t offset) {
   foreign_ = {};
 }
 
-// Counts bytes that are looked at once more; false once they are too many.
+// Counts bytes that are scanned again; returns false if there are too many.
 bool UpfScanner::may_repeat(uint64_t bytes) {
   repeated_ += std::min<uint64_t>(bytes, file_.size());
   return repeated_ <= kRepeats * file_.size();
 }
 
-// Returns where the next chunk is to be looked for; the file's size to end.
+// Returns the position of the next chunk; the file's size to end the scan.
 uint64_t UpfScanner::scan_chunk(uint64_t at) {
   if (file_.size() - at < kIdbHeader) {
     parts_.truncated = true;
@@ -213,19 +214,19 @@ uint64_t UpfScanner::scan_chunk(uint64_t at) {
   return finder_.is_ours(at, *header) ? scan_record(at, *header) : scan_foreign(at, *header);
 }
 
-// Returns whether a record of a trace begins here, by its type: of the one that began at `start`.
+// Returns whether a record here belongs, by its type, to the trace that began at `start`.
 bool UpfScanner::is_of_trace(uint64_t at, uint64_t start) const {
   if (at > file_.size() || file_.size() - at < kIdbHeader) return false;
   const Result<IdbHeader> header = read_idb_header(file_.subspan(at));
   return header.ok() && is_trace(*header) && (at == start || header->type != kFirstTraceType);
 }
 
-// Takes the trace that begins here, up to the last of its records that is whole: who reads it tells
-// what is damaged between them. Returns where to go on.
+// Takes the trace that begins here, up to its last whole record: the reader of the trace reports
+// damage between the records. Returns the position to continue at.
 uint64_t UpfScanner::scan_trace(uint64_t at) {
   uint64_t end = at, next = at;
   uint16_t last = 0;
-  bool damaged = false;  // after the last whole one
+  bool damaged = false;  // after the last whole record
   while (next < file_.size()) {
     if (!is_of_trace(next, at)) {
       const bool chunk =
@@ -289,8 +290,8 @@ uint64_t UpfScanner::scan_record(uint64_t at, const IdbHeader& header) {
   return at + header.size();
 }
 
-// An index says which groups there are. One that names others is another file's, or some are
-// damaged; and without one nothing else says whether their keys are right.
+// An index lists the groups. If it lists others, it belongs to another file, or some groups are
+// damaged; and without an index nothing else confirms their keys.
 uint64_t UpfScanner::scan_whole(UpfKind kind, uint64_t at, ByteSpan record) {
   UpfSegment& segment = parts_.segments.back();
   const ByteSpan payload = record.subspan(kRecordHeader);
@@ -334,15 +335,15 @@ void UpfScanner::take_record(UpfKind kind, uint64_t at, ByteSpan record, UpfSegm
   }
 }
 
-// Nothing can be made of what is here. Returns where to go on.
+// Skips bytes that cannot be read. Returns the position to continue at.
 uint64_t UpfScanner::skip_damage(uint64_t at) {
   const uint64_t next = finder_.next_chunk(at, file_.size(), is_open());
   note_gap(at, next);
   return next;
 }
 
-// Bytes of another tool's database are passed over: it goes on after them. If they were its strings,
-// those before are not the ones that what follows names.
+// Skips bytes of another tool's database, which continues after them. If they were a string table,
+// later chunks do not refer to the previous table.
 void UpfScanner::note_gap(uint64_t at, uint64_t next) {
   const bool theirs = !parts_.segments.empty() && !parts_.segments.back().ours;
   if (!theirs || is_open()) return;
@@ -356,7 +357,7 @@ void UpfScanner::note_gap(uint64_t at, uint64_t next) {
   if (were_strings) parts_.segments.back().strings = {};
 }
 
-// Takes the chunk of another tool that waits.
+// Takes the waiting chunk of another tool.
 void UpfScanner::take_waiting(UpfSegment& segment) {
   take_foreign(segment, std::exchange(foreign_, {}), warnings_);
 }
@@ -377,9 +378,10 @@ uint64_t UpfScanner::scan_foreign(uint64_t at, const IdbHeader& header) {
   return at + header.size();
 }
 
-// Takes the chunk in IREE's layout that waits, by what follows it: into our segment if that goes on
-// (its seal may be damaged), or else into one of the other tools'. A seal decides by itself. One
-// that ends our segment, and no other tool's chunk follows, is ours without its seal.
+// Decides about the waiting chunk in IREE's layout, by the chunk after it. If our segment continues
+// (the chunk's seal may be damaged), it belongs to that; otherwise to a segment of another tool. A
+// seal decides by itself. If our segment is cut off here and no other tool's chunk follows, the
+// chunk is ours without its seal, and is dropped.
 void UpfScanner::settle_foreign(uint64_t at) {
   if (foreign_.chunk.empty()) return;
   const bool any = file_.size() - at >= kIdbHeader;
@@ -397,8 +399,8 @@ void UpfScanner::settle_foreign(uint64_t at) {
   take_waiting(goes_on ? parts_.segments.back() : foreign_segment());
 }
 
-// Returns the segment of the chunk that waits: chunks that stand one behind the other are one, up
-// to the next file header.
+// Returns the segment of the waiting chunk: adjacent chunks are one segment, up to the next file
+// header.
 UpfSegment& UpfScanner::foreign_segment() {
   const auto ends_here = [&](const UpfSegment& s) {
     return s.offset + s.bytes.size() == foreign_.offset || gap_end_ == foreign_.offset;
@@ -417,7 +419,7 @@ bool UpfScanner::is_open() const {
          !parts_.segments.back().complete;
 }
 
-// The last segment gets no more.
+// Completes the last segment.
 void UpfScanner::close_segment() {
   if (parts_.segments.empty()) return;
   UpfSegment& segment = parts_.segments.back();
@@ -440,8 +442,8 @@ UpfSegment& UpfScanner::new_segment(uint64_t at, bool ours) {
   return parts_.segments.back();
 }
 
-// Returns the segment that a record belongs to, which is a new one at a header. What follows an end
-// without a header belongs to a segment that has lost it.
+// Returns the segment of a record; a header begins a new one. A record after an end, without a
+// header, belongs to a segment that has lost its header.
 UpfSegment& UpfScanner::segment_at(uint64_t at, bool starts, uint64_t sequence) {
   const bool lost = !is_open() || sequence < next_sequence_;
   if (starts || lost) {

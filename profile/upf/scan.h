@@ -1,12 +1,12 @@
-// upf/scan.h: finds the parts of a profile file, and where to go on after damage.
+// upf/scan.h: finds the parts of a profile file, and continues after damage.
 //
-// A file may be cut off at any byte, and another file may follow. So a length is not believed before
-// what it leads to is what comes next. Where it is not, the scan goes back into what it has jumped
-// over: into a group, whose checksum is left to the reader of the group, and into a chunk in IREE's
-// layout, which has none. It goes on at the first record of ours inside of it.
+// A file may be cut off at any byte, and another file may follow. So a length is trusted only if it
+// leads to the expected next chunk. If not, the scan goes back into the chunk that it has skipped:
+// into a group, whose checksum is left to the reader of the group, and into a chunk in IREE's
+// layout, which has none. It continues at our first record inside of it.
 //
-// Bytes that are scanned again are counted, because damage may be nested. When they come to 16 times
-// the file, going back ends. So time and memory are proportional to the size of the file.
+// Bytes that are scanned again are counted, because damage may be nested. Going back ends when they
+// add up to 16 times the file. So time and memory are proportional to the size of the file.
 #pragma once
 
 #include "profile/upf/segment.h"

@@ -31,16 +31,16 @@ struct UpfUserData {
 // One run that was written, or one sum.
 struct UpfSegment {
   uint64_t offset = 0;
-  bool ours = true;       // otherwise it holds nothing but the next two lines
-  bool headed = false;    // it has its header
-  bool complete = false;  // and its end
+  bool ours = true;       // otherwise it holds only the next two lines
+  bool headed = false;    // has its header
+  bool complete = false;  // has its end
   bool has_info = false;
   ProfileInfo info;
   StringTable strings;
   std::vector<UpfGroup> groups;
   std::vector<Instrument> instruments;
   std::vector<UpfUserData> user_data;
-  ByteSpan bytes;               // all of it, where it is not ours
+  ByteSpan bytes;               // the whole segment, if it is not ours
   uint64_t foreign_bytes = 0;   // of its chunks in IREE's layout
   ByteSpan log;                 // packed
   ByteSpan timeline;            // packed
@@ -50,7 +50,7 @@ struct UpfSegment {
   uint64_t dropped = 0;  // methods and inlined bodies that the writer left out
 };
 
-// What was found damaged, in order. Keeps the first texts and counts all.
+// The damages found, in order. Keeps the first texts and counts all.
 class UpfWarnings {
  public:
   static constexpr size_t kMost = 16;

@@ -17,9 +17,10 @@ namespace {
 
 constexpr size_t kMaxLog = 4 << 20;
 constexpr uint32_t kFirstGroup = 3;  // after header, seal and run
-constexpr size_t kManyEntries = 4;   // of this part of a group, others are likely to follow
+constexpr size_t kManyEntries = 4;   // if an entry takes no more than this part of a group, others
+                                     // are likely to follow
 
-// What instruments are called in IREE's database; empty for what is control flow.
+// Returns the names of instruments in IREE's database; empty for control flow.
 std::string_view instrument_type(SlotKind kind) {
   switch (kind) {
     case SlotKind::kCounter: return "iree.instrument.counter";
@@ -76,7 +77,7 @@ void SegmentWriter::add(const MethodProfile& method) {
   add_instruments(method);
 }
 
-// What a record says of its place is known at once: it is after all groups before.
+// A record contains its own position, which is known at once: it comes after all earlier groups.
 void SegmentWriter::close(const std::string& key, Open& open) {
   const uint32_t id = strings_.add(key);
   Bytes record(kRecordHeader);
@@ -103,7 +104,7 @@ void SegmentWriter::record(UpfKind kind, ByteSpan payload, uint16_t version) {
   append_record(kind, sequence_++, payload, out_, version);
 }
 
-// A slot's words, counts only: what a compiler asks for by (stage, scope hash, key).
+// Adds a slot's words, only counts: compilers look them up by (stage, scope hash, key).
 void SegmentWriter::add_instruments(const MethodProfile& method) {
   for (const Slot& slot : method.schema.slots) {
     const std::string_view type = instrument_type(slot.kind);
@@ -146,7 +147,7 @@ void SegmentWriter::sealed_chunk(uint16_t type, ByteSpan content) {
   seal_from(start);
 }
 
-// Seals the chunk that was written last.
+// Seals the last chunk.
 void SegmentWriter::seal_from(size_t start) {
   const ByteSpan chunk = ByteSpan(out_).subspan(start);
   Bytes seal;
@@ -156,7 +157,8 @@ void SegmentWriter::seal_from(size_t start) {
   record(UpfKind::kSeal, seal);
 }
 
-// What does not fit into a record is left out: it is advice, and whole without it.
+// A part that does not fit into a record is left out: it is advice, and the file is valid without
+// it.
 void SegmentWriter::packed_record(UpfKind kind, ByteSpan raw) {
   if (raw.empty() || raw.size() > kMaxContent / 2) return;
   Bytes packed;
@@ -221,7 +223,7 @@ int SegmentPieces::each(const std::function<int(ByteSpan)>& take) const {
   return error == 0 ? take(behind) : error;
 }
 
-// Each piece is let go as it is copied.
+// Each piece is freed after it is copied.
 Bytes SegmentPieces::joined() && {
   size_t size = front.size() + behind.size();
   for (const Bytes& group : groups) size += group.size();

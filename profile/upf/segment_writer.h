@@ -1,9 +1,9 @@
-// upf/segment_writer.h: a segment whose methods come one after the other.
+// upf/segment_writer.h: writes a segment whose methods are added one after the other.
 //
-// Groups are packed as soon as they are full. What stands in front of them (strings above all, which
-// IREE's layout wants before whoever names them) is known at the end, so they wait, in memory or in a
-// file (spill.h), and the segment comes out in pieces, which nobody needs to put together who only
-// writes them.
+// Groups are packed as soon as they are full. The chunks before them (above all the strings, which
+// IREE's layout requires before their users) are known only at the end. So groups wait, in memory
+// or in a file (spill.h), and the segment is returned in pieces; a caller that only writes them
+// need not join them.
 #pragma once
 
 #include <deque>
@@ -32,34 +32,35 @@ using uptier::ProfileInfo;
 struct SegmentPieces {
   Bytes front;
   std::vector<Bytes> groups;
-  std::optional<Spill> spilled;  // groups that waited there; `groups` is empty then
+  std::optional<Spill> spilled;  // groups that waited in a file; `groups` is then empty
   Bytes behind;
 
-  // Hands over all of it until `take` returns an errno. Returns that, or what reading says, or 0.
+  // Passes all of it to `take` until that returns an errno. Returns that, or an errno of reading,
+  // or 0.
   int each(const std::function<int(ByteSpan)>& take) const;
-  // Returns all of it, of which nothing is in a file.
+  // Returns all of it; nothing may be in a file.
   Bytes joined() &&;
 };
 
 class SegmentWriter {
  public:
-  // `time`: methods of this one have no time in their entries, so readers take it from the segment's
-  // run; 0, or what `finish` will be told with `info`. Groups wait in the file, if there is one.
+  // `time`: methods of this time have none in their entries, so readers take it from the segment's
+  // run; either 0, or the time in the `info` of `finish`. Groups wait in the file, if there is one.
   explicit SegmentWriter(uint64_t time, std::optional<Spill> spill = {})
       : time_(time), spill_(std::move(spill)) {}
   SegmentWriter(const SegmentWriter&) = delete;
   SegmentWriter& operator=(const SegmentWriter&) = delete;
 
-  // Adds a method, in ascending order of keys, with other code of it after. One that breaks a rule, or has no room in a record,
-  // is counted as left out.
+  // Adds a method, in ascending order of keys, and other code of it after it. A method that breaks
+  // a rule, or does not fit into a record, is counted as left out.
   void add(const MethodProfile& method);
   void drop() { ++dropped_; }
   void add(const InlinedBodies& bodies);
-  // Which are viewed until the segment is finished.
+  // Must live until the segment is finished.
   void add(const ForeignTables& foreign);
 
-  // Returns the bytes of the segment, and is of no use afterwards. `calls` and `dropped` may be null;
-  // the latter receives how much was left out.
+  // Returns the bytes of the segment; the writer must not be used afterwards. `calls` and `dropped`
+  // may be null; the latter receives the number of left-out items.
   SegmentPieces finish(const ProfileInfo& info, std::string_view log, const Timeline& timeline,
                        const CallProfile* calls, std::span<const RunRecord> past,
                        uint64_t* dropped);
@@ -92,14 +93,14 @@ class SegmentWriter {
   std::optional<Spill> spill_;  // these
   std::vector<Bytes> inlined_;
   std::vector<Bytes> inlined_sites_;
-  std::deque<std::string> texts_;  // what instruments view
+  std::deque<std::string> texts_;  // instruments hold views of them
   std::deque<Bytes> payloads_;     // likewise
   std::vector<Instrument> instruments_;
   std::vector<Bytes> user_data_;
   uint64_t methods_ = 0;
   uint64_t dropped_ = 0;
   uint32_t sequence_ = 0;
-  Bytes out_;  // the piece that grows
+  Bytes out_;  // the growing piece
 };
 
 }  // namespace uptier::profile

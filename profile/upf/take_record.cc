@@ -126,7 +126,7 @@ void take_foreign(UpfSegment& segment, const ForeignChunk& chunk, UpfWarnings& w
     Result<StringTable> strings = StringTable::read(chunk.content, damage);
     for (const std::string& what : damage) warnings.add(chunk.offset, "string table: " + what);
     if (!strings.ok()) warnings.add(chunk.offset, "string table: " + strings.error().message);
-    // What follows names strings of this table, not of the one before.
+    // Later chunks refer to this table, not to the one before.
     segment.strings = strings.ok() ? std::move(*strings) : StringTable();
   } else if (chunk.type == kIdbInstrumentTable) {
     IdbDamage damage;

@@ -1,13 +1,14 @@
-// upf/take_record.h: takes single records of a profile file into the segment that they belong to.
+// upf/take_record.h: adds single records of a profile file to their segment.
 //
-// `at` is where the record lies in the file, for warnings. `payload` is the record without its header.
+// `at` is the position of the record in the file, for warnings. `payload` is the record without its
+// header.
 #pragma once
 
 #include "profile/upf/segment.h"
 
 namespace uptier::profile {
 
-// A chunk of another tool. What it belongs to is decided by what follows it.
+// A chunk of another tool. The chunk after it decides which segment it belongs to.
 struct ForeignChunk {
   uint64_t offset = 0;
   uint16_t type = 0;
@@ -21,7 +22,7 @@ struct ForeignChunk {
 bool is_whole(ByteSpan record);
 // Returns whether a record is the seal of a chunk.
 bool seals(ByteSpan record, const ForeignChunk& foreign);
-// Returns whether an index names the groups that a segment has, which confirms their keys.
+// Returns whether an index lists the groups of a segment, which confirms their keys.
 bool is_index(ByteSpan payload, const UpfSegment& segment);
 
 void take_run(uint64_t at, ByteSpan payload, UpfSegment& segment, UpfWarnings& warnings);

@@ -92,7 +92,7 @@ void read(ByteReader& in, Timeline::Decision& d) {
   d.reason = in.text();
 }
 
-// Reads a list whose items take `least` bytes each at least, so that no count is believed.
+// Reads a list whose items take at least `least` bytes each, so that no count is trusted.
 template <typename Item>
 bool read_list(ByteReader& in, uint64_t count, size_t least, std::vector<Item>& list) {
   if (!in.ok() || count > in.rest() / least) return false;

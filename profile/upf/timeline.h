@@ -1,8 +1,9 @@
-// timeline.h: what happened when in a run, as a profile file keeps it: decisions, the code that was
-// in service, how timed loops nest, and what the run cost.
+// timeline.h: the history of a run, as a profile file keeps it: decisions, the code in service, the
+// nesting of timed loops, and the costs of the run.
 //
-// A timeline is of one run. It is neither merged nor believed: a file holds those of the last runs
-// that wrote it, and nothing is decided by it. Times are nanoseconds since the runtime was made.
+// A timeline belongs to one run. It is neither merged nor trusted: a file holds those of the last
+// runs that wrote it, and nothing is decided by them. Times are nanoseconds since the runtime was
+// created.
 //
 // The record (UpfKind::kTimeline) is packed; inside, little-endian:
 //
@@ -15,7 +16,7 @@
 //     decisions * {u64 at | u32 method | u32 0 | u64 calls, samples, iterations | texts verb,
 //     reason}
 //
-// `method` counts the methods of this record from 0.
+// `method` is an index, from 0, in the methods of this record.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,7 @@ struct Timeline {
   struct Method {
     MethodKey key;
     std::string name;
-    uint32_t loops = 0;  // that the code has, timed or not; site loops + 1 is that of its body
+    uint32_t loops = 0;  // loops of the code, timed or not; site loops + 1 is the body's
     friend bool operator==(const Method&, const Method&) = default;
   };
   struct Loop {
@@ -54,7 +55,7 @@ struct Timeline {
     uint32_t method = 0;
     Tier tier = Tier::kHost;
     Copy copy = Copy::kPlain;
-    uint64_t loop = 0;  // LoopId + 1 where it is entered at one, 0: at the start
+    uint64_t loop = 0;  // LoopId + 1 if it is entered at a loop, 0: at the start
     uint64_t from_ns = 0;
     uint64_t to_ns = 0;  // 0: it was in service to the end
     uint64_t code_bytes = 0;
@@ -74,7 +75,7 @@ struct Timeline {
   };
 
   uint64_t length_ns = 0;
-  uint64_t left_out = 0;  // decisions, versions and loops that there was no room for
+  uint64_t left_out = 0;  // decisions, versions and loops that did not fit
   std::vector<Figure> figures;
   std::vector<Method> methods;
   std::vector<Loop> loops;
@@ -85,27 +86,27 @@ struct Timeline {
   friend bool operator==(const Timeline&, const Timeline&) = default;
 };
 
-// What a run has left in a file beside its counts: parts of the file, packed (upf/format.h).
+// The data of a run in a file in addition to its counts: parts of the file, packed (upf/format.h).
 struct RunRecord {
   uint64_t time = 0;  // Unix time, seconds
   ByteSpan log;
   ByteSpan timeline;
 };
 
-// Leaves the latest runs, as many as a file keeps of the past (kPastRuns, kPastBytes), the oldest
-// first; of equal times the one that stood later is the later one.
+// Keeps the latest runs, as many as a file keeps of the past (kPastRuns, kPastBytes), the oldest
+// first; of equal times, the one that comes later in the file counts as later.
 std::vector<RunRecord> latest_runs(std::vector<RunRecord> runs);
 
-// Removes what a record has no room for, and counts it: first decisions to keep things as they are,
-// then any, the latest first; of versions and loops what is beyond 2^17. A run that decided 20,000
-// times keeps all.
+// Removes items that do not fit into a record, and counts them: first decisions to keep things as
+// they are, then any decisions, the latest first; versions and loops beyond 2^17. A run with 20,000
+// decisions keeps all.
 void fit(Timeline& t);
 
 // Returns the bytes inside of the packed record.
 Bytes timeline_bytes(const Timeline& t);
 
-// Fails with the rule that is broken: a list that does not fit, a method or tier that there is not,
-// bytes left over. Allocates a small multiple of the bytes' size.
+// Fails with the broken rule: a list that does not fit, an invalid method or tier, bytes left over.
+// Allocates a small multiple of the size of the bytes.
 Result<Timeline> read_timeline(ByteSpan bytes);
 
 }  // namespace uptier::profile

@@ -13,7 +13,7 @@ std::string schedule_of(const Provenance& from) {
   return from.gap + ", " + from.options;
 }
 
-// Later settings take the place of earlier ones, except the interval.
+// Later settings replace earlier ones, except the interval.
 void add_provenance(const Provenance& from, bool first, uptier::ProfileInfo& info) {
   info.interval = first || info.interval == from.interval ? from.interval : 0;
   info.engine = from.engine;

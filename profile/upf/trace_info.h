@@ -6,15 +6,15 @@
 
 namespace uptier::profile {
 
-// Names a trace by its bytes, so that it counts once however often it comes.
+// Names a trace by its bytes, so that it counts only once.
 uptier::UploadId trace_id(ByteSpan trace);
 
-// Returns what a trace says of where its profile comes from: one run, by its engine, the interval
-// (0 if it changed) and how gaps were drawn; the modules are those of the profile. Traces have no
-// time. Cost: reads the events once more.
+// Returns the origin of a trace's profile: one run, with its engine, the interval (0 if it changed)
+// and how gaps were drawn; the modules are those of the profile. Traces have no time. Cost: reads
+// the events again.
 uptier::ProfileInfo trace_info(ByteSpan trace, const uptier::Profile& profile);
 
-// Returns when methods were called first, as that run of the trace says it: nothing of callers.
+// Returns when methods were first called in the run of the trace; it does not have callers.
 uptier::CallProfile calls_of(const uptier::TraceProfile& trace);
 
 }  // namespace uptier::profile

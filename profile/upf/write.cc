@@ -34,8 +34,8 @@ UploadId make_upload_id(const Profile& profile, uint64_t time, uint64_t nonce) {
 Bytes profile_to_file(const Profile& profile, const ProfileInfo& info, std::string_view log,
                       const Timeline& timeline, const CallProfile* calls, uint64_t* dropped,
                       std::span<const RunRecord> past, const ForeignTables* foreign) {
-  // What says nothing of dates is a run's own, and of the run's time. But what has no date among
-  // methods that have some is of another time, which is not known.
+  // If no method has a time, all come from this run, and readers take the run's time for them. If
+  // some have one, a method without a time comes from another time, which is unknown.
   const auto dated = [](const auto& item) { return item.second.time != 0; };
   const bool any =
       std::ranges::any_of(profile.methods, dated) || std::ranges::any_of(profile.other_code, dated);
