@@ -18,7 +18,7 @@ class CodeReading {
   CodeReading& operator=(const CodeReading&) = delete;
 };
 
-// Waits for the readers. Those that begin later do not find what was removed before the call.
+// Waits for the readers. Readers that begin later cannot find code that was removed before the call.
 void await_code_readers() noexcept;
 
 // Forgets readers that no longer exist: for the child of a fork, whose other threads are gone.

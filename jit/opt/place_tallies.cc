@@ -60,7 +60,7 @@ class TallyPlacer {
  private:
   static constexpr uint32_t kNotCounted = UINT32_MAX;
 
-  // Fills in, by loop, what a round is: whether it calls or holds a loop, and its instructions.
+  // Fills in, by loop, whether an iteration calls or contains a loop, and how many instructions it has.
   void measure() {
     size_t count = loops_.loops.size();
     by_round_.assign(count, false);

@@ -21,8 +21,8 @@
 
 namespace uptier::jit {
 
-// Returns what is counted where; nothing when the source refuses. May add blocks: then the analyses
-// have to be made again.
+// Returns the words and the blocks that they count; empty if the source refuses words. May add
+// blocks, which makes the analyses stale.
 TallyTable place_tallies(Function& f, const LoopNest& loops, const Frequencies& q,
                          const TallyRequest& r);
 

@@ -25,7 +25,7 @@ __attribute__((no_sanitize("address", "thread"))) uint64_t word_at(uint64_t addr
 
 const void* address(uint64_t pc) { return reinterpret_cast<const void*>(pc); }
 
-// Code before `pc` may be looked at: the bytes of a body and of what lies in its pages.
+// The bytes before `pc` are readable: they are those of a body, or lie in its pages.
 const uint8_t* bytes_before(uint64_t pc, uint32_t count) {
   return reinterpret_cast<const uint8_t*>(pc - count);
 }
@@ -40,7 +40,7 @@ bool follows_call(const Code& code, uint64_t pc) {
   return b[3] == 0x41 && b[4] == 0xff && b[5] == 0x13;
 }
 
-// mov r11, imm64; call r11: to what lies out of reach of the code.
+// Host functions out of reach of rel32 are called by `mov r11, imm64; call r11`.
 bool called_host(const CodeSpace& space, const Code& code, uint64_t pc) {
   if (code.offset_of(address(pc - 1)) < 13) return false;
   const uint8_t* b = bytes_before(pc, 13);
@@ -92,7 +92,7 @@ class SampleWalker {
     activation_ = activation_->outer;
     skip_unentered();
   }
-  // Those whose invoke routine has not got that far.
+  // Skips activations whose invoke routine has not stored its stack pointer yet.
   void skip_unentered() {
     while (activation_ != nullptr && activation_->stack_pointer == 0) {
       activation_ = activation_->outer;
