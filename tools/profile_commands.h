@@ -92,16 +92,17 @@ int profile_match(const std::string& file, const std::string& module, const std:
 
 struct ProfileExportCommand {
   std::string file;
-  std::string format;  // of kExportFormats
-  std::string out;     // "": stdout
-  std::string by;      // folded: "time", "executions", or "": time if there is any
-  std::string module;  // wasm-hints: the module that gets them
-  double share = 0.9;  // wasm-hints, see wasm_hints.h
+  std::string format;     // of kExportFormats
+  std::string out;        // "": stdout
+  bool contexts = false;  // csspgo: inlined bodies are records of their own
+  std::string by;         // folded: "time", "executions", or "": time if there is any
+  std::string module;     // wasm-hints: the module that gets them
+  double share = 0.9;     // wasm-hints, see wasm_hints.h
   uint64_t executions = 16;
 };
-inline constexpr const char* kExportFormats[] = {"json",       "csv",       "tsv",  "lcov",
-                                                 "folded",     "llvm-text", "text", "pprof",
-                                                 "speedscope", "wasm-hints"};
+inline constexpr const char* kExportFormats[] = {"json",       "csv",       "tsv",       "lcov",
+                                                 "folded",     "llvm-text", "text",      "pprof",
+                                                 "speedscope", "csspgo",    "wasm-hints"};
 int profile_export(const ProfileExportCommand& c);
 
 struct ProfileImportCommand {

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "profile/algebra/fold_inlined.h"
+#include "profile/formats/csspgo.h"
 #include "profile/formats/export.h"
 #include "profile/formats/pprof.h"
 #include "profile/formats/tsv.h"
@@ -85,6 +86,7 @@ int profile_export(const ProfileExportCommand& c) {
         c.file + ": has no time: its runs did not sample stacks (run --sample, or --profile)");
   }
   tell_left_out(c.format, p);
+  const auto contexts = c.contexts ? profile::Contexts::kApart : profile::Contexts::kNested;
   if (c.format == "lcov") return export_lcov(c, p);
   return write_out(c.out, c.format == "json"     ? profile_json(file)
                           : c.format == "csv"    ? profile::to_csv(p, file.calls)
@@ -93,6 +95,7 @@ int profile_export(const ProfileExportCommand& c) {
                                                         ? profile::to_folded(file.calls.time, p)
                                                         : profile::to_folded(p))
                           : c.format == "pprof"  ? profile::to_pprof(p, file.info, file.calls.time)
+                          : c.format == "csspgo" ? profile::to_csspgo(p, file.calls, contexts)
                           : c.format == "speedscope" ? speedscope_json(file)
                           : c.format == "text"       ? to_text(p)
                                                      : profile::to_llvm_text(p));
