@@ -57,7 +57,7 @@ int export_hints(const ProfileExportCommand& c, const ProfileFile& file) {
   return write_out(c.out, {reinterpret_cast<const char*>(hinted->data()), hinted->size()});
 }
 
-// With a file to write, a folder beside it receives what stands in for sources.
+// If there is an output file, a folder beside it receives listings in place of sources.
 int export_lcov(const ProfileExportCommand& c, const Profile& p) {
   if (c.out.empty() || c.out == kStream) return write_out(c.out, profile::to_lcov(p));
   const std::string folder = std::filesystem::absolute(c.out + ".src").string();

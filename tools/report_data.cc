@@ -85,7 +85,7 @@ class Builder {
   }
 
  private:
-  // Where the loops of a method lie: as the run knew them, or as the module says.
+  // Returns the places of a method's loops, from the run or else from the module.
   LoopPlaces places(size_t row) const;
   ordered_json loops();
   ordered_json loop_count(size_t row) const;
@@ -105,7 +105,7 @@ class Builder {
   std::map<size_t, LoopPlaces> places_;        // by row, as the timeline has them
   std::vector<int64_t> row_of_;                // of the timeline's methods
   std::set<std::pair<size_t, SiteId>> timed_;  // loops with cycles
-  std::map<size_t, double> cycles_;            // of methods, of those whose loops were timed
+  std::map<size_t, double> cycles_;            // by method, if its loops were timed
 };
 
 LoopPlaces Builder::places(size_t row) const {
@@ -172,7 +172,7 @@ ordered_json Builder::loops() {
   return list;
 }
 
-// Returns how many loops a method has, null where nobody knows: the site behind them is its body's.
+// Returns the number of a method's loops, null if unknown: the site after them is its body's.
 ordered_json Builder::loop_count(size_t row) const {
   const auto known = loop_counts_.find(row);
   if (known != loop_counts_.end()) return known->second;
@@ -308,7 +308,7 @@ std::vector<bool> Builder::hottest(size_t count) const {
   return hot;
 }
 
-// Whether a method ran optimized; without a timeline it is taken to.
+// Returns whether a method ran optimized code; without a timeline, true.
 bool Builder::is_optimized(size_t row) const {
   if (source_.timeline.versions.empty()) return true;
   return std::ranges::any_of(source_.timeline.versions, [&](const auto& v) {
