@@ -76,6 +76,7 @@ class Builder {
     data.page["summary"] = summary_json(source_.file.profile);
     data.page["loops"] = loops();
     data.page["methods"] = methods();
+    data.page["sampled_ns"] = source_.file.calls.time.sampled_ns;
     data.page["has_module"] = module_ != nullptr;
     data.page["calls"] = calls();
     data.page["timeline"] = timeline();
@@ -182,9 +183,11 @@ ordered_json Builder::loop_count(size_t row) const {
 }
 
 ordered_json Builder::methods() const {
+  const std::map<PathFrame, FrameTime> times = source_.file.calls.time.by_frame();
   ordered_json j;
-  for (const char* column : {"name", "module", "index", "calls", "sampled", "bursts", "iterations",
-                             "interval", "executions", "cycles", "loops", "cfg", "behind"}) {
+  for (const char* column :
+       {"name", "module", "index", "calls", "sampled", "bursts", "iterations", "interval",
+        "executions", "cycles", "loops", "cfg", "behind", "ns", "total_ns"}) {
     j[column] = ordered_json::array();
   }
   for (size_t row = 0; row < rows_.size(); ++row) {
@@ -206,6 +209,9 @@ ordered_json Builder::methods() const {
     j["loops"].push_back(loop_count(row));
     j["cfg"].push_back(seen == nullptr ? "" : profile::hex(m.schema.cfg_hash));
     j["behind"].push_back(m.behind);
+    const auto time = times.find({TimePlace::kMethod, rows_.key(row)});
+    j["ns"].push_back(time == times.end() ? 0 : time->second.own_ns);
+    j["total_ns"].push_back(time == times.end() ? 0 : time->second.all_ns);
   }
   return j;
 }
