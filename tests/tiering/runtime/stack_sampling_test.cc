@@ -197,6 +197,13 @@ TEST(StackSampling, is_switched_while_threads_run) {
 }
 
 // Each kind of transition and of code that goes, under 10,000 signals a second on each thread.
+// Frames of host code are larger with AddressSanitizer, so more of them exceed the scan.
+#ifdef __SANITIZE_ADDRESS__
+constexpr double kMostNameless = 0.03;
+#else
+constexpr double kMostNameless = 0.01;
+#endif
+
 TEST(StackSampling, transitions_and_code_that_goes_bear_10_khz) {
   const char* modes[] = {
       "osr=all",  "copy=every:2", "flip=every:2", "osr_out=all", "values=all,guard=every:3",
@@ -238,7 +245,7 @@ TEST(StackSampling, transitions_and_code_that_goes_bear_10_khz) {
     EXPECT_EQ(wrong, 0) << mode;
     EXPECT_GT(t.samples, 1000u) << mode;
     EXPECT_EQ(t.stale, 0u) << mode;
-    EXPECT_LE(t.unattributed_ns, 0.01 * t.sampled_ns) << mode << "\n" << t.text();
+    EXPECT_LE(t.unattributed_ns, kMostNameless * t.sampled_ns) << mode << "\n" << t.text();
     std::string kind(mode, std::string_view(mode).find('='));
     if (stress_count(e.shop.runtime->report(), kind).points != 0) ++happened;
   }
