@@ -433,7 +433,8 @@ class Runtime {
   virtual Report report() const = 0;
   // Returns Report::saved alone. Thread: any. Cost: two strings.
   virtual SavedReport saved_report() const = 0;
-  // Returns the merged profile of everything flushed so far. It does not have methods of several
+  // Returns the merged profile of everything flushed so far, with the executions that optimized code
+  // has counted (see MethodProfile). It does not have methods of several
   // blocks that are called so rarely that no counting copy of them was made yet. Thread and cost:
   // as for report.
   virtual Profile profile() const = 0;

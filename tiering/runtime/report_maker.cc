@@ -39,7 +39,7 @@ MethodReport report_of(const Method& m) {
   r.name = m.info.name;
   r.hash = method_hash(m.info);
   r.osr_entries = m.shape->osr_entries.load(std::memory_order_relaxed);
-  r.behind = m.ran_optimized;
+  r.behind = m.ran_uncounted;
   r.last_error = *m.last_error;
   r.osr_outs = m.shape->osr_outs.load(std::memory_order_relaxed);
   r.left = m.shape->left.load(std::memory_order_relaxed);
@@ -77,7 +77,7 @@ Report ReportMaker::make_report() const {
     if (!m->flushed->streams.empty() || !m->versions.empty() || !m->last_error->empty()) {
       r.methods.push_back(report_of(*m));
       report_observing(*m, r.methods.back());
-      r.methods.back().sites = site_reports(engine_.observer->estimates.profile_of(*m), names);
+      r.methods.back().sites = site_reports(engine_.observer->settled.profile_of(*m), names);
     }
   }
   std::stable_sort(r.methods.begin(), r.methods.end(),
@@ -119,10 +119,11 @@ Profile ReportMaker::profile() const try {
   for (const auto& m : engine_.methods.all()) {
     if (m->probes->schema().slots.empty() || m->flushed->streams.empty()) continue;
     Profile one;
-    MethodProfile own = engine_.observer->estimates.profile_of(*m);
+    MethodProfile own = engine_.observer->settled.profile_of(*m);
     settle_loops(*m, engine_.loops_off(), own);
     one.methods.emplace(m->info.key, std::move(own));
     one.inlined = engine_.observer->inlined.bodies_of(*m);
+    engine_.observer->settled.settle_inlined(*m, one.inlined);
     merge(p, std::move(one));
   }
   return p;

@@ -259,8 +259,26 @@ TEST(Noticed, a_body_that_is_described_differently_each_time_is_given_up) {
   }
 }
 
-TEST(Noticed, reports_of_optimized_code_say_that_they_are_behind) {
+TEST(Noticed, reports_count_what_optimized_code_ran) {
   Workshop w(options({{"workers", "0"}, {"policy", "always"}, {"flush_first", "4"}}));
+  ThreadScope scope(*w.runtime);
+  MethodId outer = w.caller_of(w.at_least(3));
+  for (uint64_t i = 0; i < 2000; ++i) w.call(outer, {i});
+  w.runtime->flush();
+  const MethodReport row = row_of(*w.runtime, outer);
+  EXPECT_EQ(row.tier, Tier::kOptimized);
+  EXPECT_FALSE(row.behind);
+  const Profile profile = w.runtime->profile();
+  const MethodProfile* m = profile.find(row.key);
+  ASSERT_NE(m, nullptr);
+  EXPECT_EQ(m->calls, 2000u);
+  ASSERT_TRUE(m->estimate(SlotKind::kBlock, 1).has_value());
+  EXPECT_NEAR(m->estimate(SlotKind::kBlock, 1)->total, 2000, 1);
+}
+
+TEST(Noticed, reports_of_optimized_code_say_that_they_are_behind) {
+  Workshop w(options(
+      {{"workers", "0"}, {"policy", "always"}, {"flush_first", "4"}, {"count_optimized", "off"}}));
   ThreadScope scope(*w.runtime);
   MethodId leaf = w.at_least(3), outer = w.caller_of(leaf), never = w.at_least(4);
   for (uint64_t i = 0; i < 2000; ++i) w.call(outer, {i});
@@ -270,7 +288,7 @@ TEST(Noticed, reports_of_optimized_code_say_that_they_are_behind) {
   EXPECT_TRUE(row_of(*w.runtime, outer).behind);
   EXPECT_TRUE(row_of(*w.runtime, leaf).behind);
   EXPECT_FALSE(row_of(*w.runtime, never).behind);
-  EXPECT_NE(w.runtime->report().text().find("fall behind: optimized code counts nothing"),
+  EXPECT_NE(w.runtime->report().text().find("fall behind: optimized code ran that counts nothing"),
             std::string::npos);
   // So does what leaves the process: profiles, and files of them.
   const Profile profile = w.runtime->profile();
