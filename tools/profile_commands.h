@@ -99,9 +99,9 @@ struct ProfileExportCommand {
   double share = 0.9;  // wasm-hints, see wasm_hints.h
   uint64_t executions = 16;
 };
-inline constexpr const char* kExportFormats[] = {"json",       "csv",       "tsv",  "lcov",
-                                                 "folded",     "llvm-text", "text", "pprof",
-                                                 "speedscope", "wasm-hints"};
+inline constexpr const char* kExportFormats[] = {"json",       "csv",        "tsv",   "lcov",
+                                                 "folded",     "llvm-text",  "text",  "pprof",
+                                                 "speedscope", "wasm-hints", "csspgo"};
 int profile_export(const ProfileExportCommand& c);
 
 struct ProfileImportCommand {

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "profile/algebra/fold_inlined.h"
+#include "profile/formats/csspgo.h"
 #include "profile/formats/export.h"
 #include "profile/formats/pprof.h"
 #include "profile/formats/tsv.h"
@@ -94,6 +95,7 @@ int profile_export(const ProfileExportCommand& c) {
                                                         : profile::to_folded(p))
                           : c.format == "pprof"  ? profile::to_pprof(p, file.info, file.calls.time)
                           : c.format == "speedscope" ? speedscope_json(file)
+                          : c.format == "csspgo"     ? profile::to_csspgo(p)
                           : c.format == "text"       ? to_text(p)
                                                      : profile::to_llvm_text(p));
 }

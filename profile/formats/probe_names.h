@@ -1,0 +1,21 @@
+// probe_names.h: what LLVM calls the methods of a profile whose counts belong to pseudo-probes.
+//
+// LLVM finds a function by the MD5 of its name (profile/base/md5.h), so no two methods have the
+// same name. A name that several methods have is preceded by its module, as LLVM does it with the
+// names of a file.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "uptier/profile.h"
+
+namespace uptier::profile {
+
+// Returns the names of all methods that a profile mentions, each once. A space and a character below
+// it become '_', as does the first character of a name that would begin with '[' or '#'. A name of
+// several methods becomes "<module key>:name", with ":<index>" after it if that is not enough; so
+// does the name of a method that the profile knows only by its key: "<module key>:function_<index>".
+std::map<MethodKey, std::string> probe_names(const Profile& profile);
+
+}  // namespace uptier::profile
