@@ -88,7 +88,7 @@ void write_lines(const ProbedBody& body, const std::string& indent, const ProbeN
            std::to_string(inlined.total()) + "\n";
     write_lines(inlined, indent + " ", names, out);
   }
-  if (body.hash != 0) out += indent + "!CFGChecksum: " + std::to_string(body.hash) + "\n";
+  out += indent + "!CFGChecksum: " + std::to_string(body.hash) + "\n";
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace uptier::profile {
 // The executions are estimates. `total` is the sum of the lines, bodies included; `entries` the
 // executions of block 1. Names are probe_names(). A site without a line is unknown, and one with 0 has
 // not been seen. Direct calls have no line, since a profile does not count them at their sites. A
-// hash of 0 is unknown, and has no line. Sums stop at 2^64-1.
+// checksum is the hash of the code; 0 is unknown. Sums stop at 2^64-1.
 std::string to_csspgo(const Profile& profile);
 
 }  // namespace uptier::profile

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "profile/data/text.h"
 
@@ -13,7 +14,8 @@ std::string plain_name(const MethodProfile* m, const MethodKey& key) {
       m == nullptr || m->name.empty() ? "function_" + std::to_string(key.function_index) : m->name;
   std::ranges::replace_if(
       name, [](char c) { return static_cast<unsigned char>(c) <= 0x20; }, '_');
-  if (name.front() == '[' || name.front() == '#') name.front() = '_';
+  if (std::string_view("[#!").find(name.front()) != std::string_view::npos) name.front() = '_';
+  if (name.front() >= '0' && name.front() <= '9') name.insert(0, 1, '_');
   return name;
 }
 
@@ -59,7 +61,7 @@ std::map<MethodKey, std::string> probe_names(const Profile& profile) {
   }
   for (const MethodKey& key : keys) {
     if (names.contains(key)) continue;
-    std::string name = hex(key.module_key) + ":" + plain_name(profile.find(key), key);
+    std::string name = "<" + hex(key.module_key) + ">:" + plain_name(profile.find(key), key);
     while (!taken.insert(name).second) name += ":" + std::to_string(key.function_index);
     names[key] = name;
   }

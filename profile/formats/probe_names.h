@@ -13,9 +13,10 @@
 namespace uptier::profile {
 
 // Returns the names of all methods that a profile mentions, each once. A space and a character below
-// it become '_', as does the first character of a name that would begin with '[' or '#'. A name of
-// several methods becomes "<module key>:name", with ":<index>" after it if that is not enough; so
-// does the name of a method that the profile knows only by its key: "<module key>:function_<index>".
+// it become '_', as does a '[', '#' or '!' at the beginning; a name that begins with a digit, which
+// LLVM reads as a number, gets a '_' before it. A name of several methods becomes "<module key>:name",
+// in angle brackets, with ":index" after it if that is not enough; so does the name of a method that
+// the profile knows only by its key: "<module key>:function_index".
 std::map<MethodKey, std::string> probe_names(const Profile& profile);
 
 }  // namespace uptier::profile

@@ -36,7 +36,7 @@ Profile some_profile() {
   main.tables[{SlotKind::kCallTarget, 5}] = {{{1, 1}, {1, 0}}, {{2, 7}, {9, 0}}, {{2, 8}, {1, 0}}};
   main.weigh(10);
   p.methods.emplace(main.key, main);
-  p.methods.emplace(MethodKey{1, 1}, method({1, 1}, "odd name", {6}, uint64_t{0xf} << 60));
+  p.methods.emplace(MethodKey{1, 1}, method({1, 1}, "9 lives", {6}, uint64_t{0xf} << 60));
   p.methods.emplace(MethodKey{2, 7}, method({2, 7}, "same", {7}, 7));
   p.methods.emplace(MethodKey{3, 1}, method({3, 1}, "same", {8, 9}, 0));
 
@@ -58,7 +58,7 @@ Profile some_profile() {
   return p;
 }
 
-const std::string kSame2 = "0x0000000000000002:same", kSame3 = "0x0000000000000003:same";
+const std::string kSame2 = "<0x0000000000000002>:same", kSame3 = "<0x0000000000000003>:same";
 
 std::string expected() {
   return "main:1380:30\n"
@@ -67,22 +67,23 @@ std::string expected() {
          " 3: 0\n"
          " 5: 150 " +
          kSame2 +
-         ":90 0x0000000000000002:function_8:10 odd_name:10\n"
+         ":90 <0x0000000000000002>:function_8:10 _9_lives:10\n"
          " 6: " +
          kSame2 +
          ":1000\n"
          "  1: 200\n"
-         "  3: odd_name:800\n"
+         "  3: _9_lives:800\n"
          "   1: 400\n"
          "   2: 0\n"
-         "   4: 400 odd_name:300\n"
+         "   4: 400 _9_lives:300\n"
          "   !CFGChecksum: 5\n"
          "  !CFGChecksum: 7\n"
          " !CFGChecksum: 99\n"
-         "odd_name:6:6\n"
+         "_9_lives:6:6\n"
          " 1: 6\n"
          " !CFGChecksum: 17293822569102704640\n" +
-         kSame2 + ":7:7\n 1: 7\n !CFGChecksum: 7\n" + kSame3 + ":17:8\n 1: 8\n 2: 9\n";
+         kSame2 + ":7:7\n 1: 7\n !CFGChecksum: 7\n" + kSame3 +
+         ":17:8\n 1: 8\n 2: 9\n !CFGChecksum: 0\n";
 }
 
 TEST(Md5, is_that_of_the_rfc) {
@@ -108,19 +109,18 @@ TEST(Md5, names_functions_as_llvm_does) {
 
 TEST(ProbeNames, are_different_for_different_methods) {
   Profile p;
-  const std::string names[] = {"same", "same", "0x0000000000000001:same", "[same", "_same",
-                               "",     "#"};
+  const std::string names[] = {
+      "same", "same", "<0x0000000000000001>:same", "[same", "_same", "", "#", "9", "!"};
   for (uint32_t i = 0; i < std::size(names); ++i) {
     p.methods.emplace(MethodKey{1, i}, method({1, i}, names[i], {1}, 1));
   }
-  const std::string module = "0x0000000000000001:";
-  const std::map<MethodKey, std::string> expected = {{{1, 0}, module + "same:0"},
-                                                     {{1, 1}, module + "same:1"},
-                                                     {{1, 2}, module + "same"},
-                                                     {{1, 3}, module + "_same"},
-                                                     {{1, 4}, module + "_same:4"},
-                                                     {{1, 5}, module + "function_5"},
-                                                     {{1, 6}, "_"}};
+  const std::string module = "<0x0000000000000001>:";
+  const std::map<MethodKey, std::string> expected = {
+      {{1, 0}, module + "same:0"},  {{1, 1}, module + "same:1"},
+      {{1, 2}, module + "same"},    {{1, 3}, module + "_same"},
+      {{1, 4}, module + "_same:4"}, {{1, 5}, module + "function_5"},
+      {{1, 6}, module + "_"},       {{1, 7}, "_9"},
+      {{1, 8}, module + "_:8"}};
   EXPECT_EQ(probe_names(p), expected);
 }
 
@@ -133,7 +133,8 @@ TEST(ExportCsspgo, sums_stop_at_the_greatest_number) {
   Profile p;
   p.methods.emplace(MethodKey{1, 0}, method({1, 0}, "f", {UINT64_MAX, 2}, 0));
   EXPECT_EQ(to_csspgo(p),
-            "f:18446744073709551615:18446744073709551615\n 1: 18446744073709551615\n 2: 2\n");
+            "f:18446744073709551615:18446744073709551615\n 1: 18446744073709551615\n 2: 2\n "
+            "!CFGChecksum: 0\n");
 }
 
 class ExportCsspgoTool : public test::ToolDir {
