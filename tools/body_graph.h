@@ -52,8 +52,8 @@ std::vector<BodyGraph> body_graphs(const Functions& functions);
 // Reads a WebAssembly module or IR text. Errors: as read_functions, and a file that is not there.
 Result<std::vector<BodyGraph>> read_body_graphs(const std::string& file);
 
-// Returns the profile of a body: the one of its key, or else the only one of its name and hash (the
-// module was another, the code is the same); null where there is none or it is of other code.
+// Returns the profile of a body: the one with its key, otherwise the only one with its name and hash
+// (from another module with the same code). Null if there is none, or only one of other code.
 const MethodProfile* profile_of(const Profile& profile, const BodyGraph& body);
 
 // A count as it was observed, and what it stands for.
@@ -65,8 +65,8 @@ struct Counted {
 // Returns how often a block ran; nothing where it was not observed.
 std::optional<Counted> block_count(const MethodProfile& m, uint32_t block);
 
-// Returns how often an edge was taken: of its own slot, or what follows from the counts of blocks
-// where one of them can only be reached by it. Nothing where neither says.
+// Returns how often an edge was taken: from its own slot, or from the count of a block
+// that can be reached only by this edge. Nothing if both are missing.
 std::optional<Counted> edge_count(const MethodProfile& m, const BodyGraph& body, uint32_t edge);
 
 }  // namespace uptier::tools

@@ -22,8 +22,8 @@ inline constexpr int kTimedOut = 124;
 inline constexpr int kRefused = 125;
 inline constexpr int kTrapped = 134;
 
-// What a run shows at its end, each to stderr unless it has a place of its own: a file, or "-" for
-// stdout. Nothing else is ever written there.
+// The output of a run after its end. Each part goes to stderr, or to a file of its own ("-" is stdout),
+// which receives nothing else.
 // A form of --loops: the first executions of each thread, one by one.
 inline constexpr const char* kEachLoop = "each";
 inline constexpr uint32_t kEachLoopMost = 4096;
@@ -108,10 +108,10 @@ int report(const ReportCommand& c);
 
 struct ReplayCommand {
   std::string file;  // what `run --report=json` wrote
-  Options options;   // of the policy; those of the run for what it decided
+  Options options;   // for the policy; decisions of the run are made with the run's own
   bool json = false;
 };
-// Decides again and prints where the answer is another, which is exit code 1.
+// Repeats all decisions and prints those that differ; then the exit code is 1.
 int replay(const ReplayCommand& c);
 
 int wast(const Options& options);
@@ -119,8 +119,8 @@ int wast(const Options& options);
 // Prints every option with its value, unit, range and reason.
 int show_options(const Options& options, bool json);
 
-// Shows what a run was asked to. Flushes before. Returns kFailed, behind a message, where a file
-// could not be written.
+// Flushes, then writes the requested output. If a file cannot be written, prints a message and returns
+// kFailed.
 int show(Runtime& runtime, const Shown& what);
 
 // Reads a whole file, or stdin ("-"), into memory of its own; the error names it.

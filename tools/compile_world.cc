@@ -99,7 +99,7 @@ Result<Functions> read_text(const std::string& file, const std::vector<uint8_t>&
   return made;
 }
 
-// What was described, or read as text.
+// Verifies functions that a host described, or that were read as text.
 Status verify(const jit::Module& m, bool described) {
   if (!described) return jit::verify(m);
   for (const jit::Function& f : m.functions) {
@@ -288,7 +288,7 @@ const jit::Inlinee* CompileWorld::find(MethodId m) {
   if (!fresh) return &at->second;
   at->second.function = module_.functions[m.index()];
   if (profile_ == nullptr) return &at->second;
-  // Of other code: as if nothing were known.
+  // A profile of other code is ignored.
   if (auto p = body_profile(functions_, m, *profile_); p.ok()) at->second.profile = std::move(*p);
   give_addresses(at->second.profile.targets);
   return &at->second;

@@ -31,7 +31,7 @@ struct Functions {
   std::vector<uint32_t> begins;  // where it begins, at its locals; likewise
   std::vector<uint32_t> inverted;  // locations of branches that test the opposite, ascending
   uint32_t first = 0;              // the file's number of functions[0]
-  // What was spent before a compiler saw the functions.
+  // Time before the first compiler ran.
   double read_seconds = 0;      // the file's form; of a module, its validation too
   double describe_seconds = 0;  // the functions' IR
   double verify_seconds = 0;
@@ -39,8 +39,8 @@ struct Functions {
   double seconds() const { return read_seconds + describe_seconds + verify_seconds; }
 };
 
-// Reads a file of either kind, told apart by their first bytes. Errors: kCorruptInput with what
-// wasm::read_module, jit::parse_module or jit::verify say, and the file's name in front.
+// Reads a file of either kind, told apart by their first bytes. Errors: kCorruptInput: the
+// file's name and the message of wasm::read_module, jit::parse_module or jit::verify.
 Result<Functions> read_functions(const std::string& file, const std::vector<uint8_t>& bytes);
 
 // Gives functions the probes that a runtime places by itself, so that their sites are those of a
@@ -54,8 +54,8 @@ MethodId find_function(const Functions& f, const std::string& name);
 // that was probably meant, or how to list all.
 std::string no_function(const Functions& f, const std::string& name);
 
-// What a profile says of a function's blocks and indirect calls; empty where it says nothing. Fails
-// when the profile is of other code.
+// Returns a profile's counts of a function's blocks and indirect calls; empty if it has none. Fails if
+// the profile is of other code.
 Result<jit::BodyProfile> body_profile(const Functions& fs, MethodId m, const Profile& profile);
 
 // A code space that nothing runs in.
@@ -73,7 +73,7 @@ class CompileWorld final : private jit::CallResolver, private jit::InlineeSource
   Result<std::unique_ptr<jit::Code>> optimized(MethodId m, jit::OptimizeRequest r, bool inlining);
 
   std::string name(MethodId m) const { return "@" + module_.functions[m.index()].name; }
-  // Returns what lies at an address outside of the code: a method's name, a routine's; or "".
+  // Returns the name of the method or routine at an address outside of the code, or "".
   std::string name_of(const void* address) const;
 
  private:

@@ -1,8 +1,8 @@
 // dot.h: profiles as pictures, in the language of graphviz.
 //
 // Blocks and methods are nodes, filled from white to red by the root of their share of the hottest
-// one; arrows carry their counts and are as wide as their share. All counts are estimates. What is
-// not known has no number and is drawn dashed.
+// one; arrows carry their counts and are as wide as their share. All counts are estimates. Unknown
+// counts have no number, and their arrows are dashed.
 #pragma once
 
 #include <span>
@@ -19,8 +19,8 @@ namespace uptier::tools {
 std::string dot_of_blocks(const MethodProfile& m, const BodyGraph* body,
                           const MethodProfile* other = nullptr);
 
-// Who calls whom, among the `top` methods with most executions and what they call: direct calls
-// where `bodies` says where they are (it may be empty), indirect ones as they were observed.
+// Draws the calls of the `top` methods with most executions: the direct calls that `bodies` (may be
+// empty) contains, and the observed indirect calls.
 std::string dot_of_calls(const Profile& profile, std::span<const BodyGraph> bodies, uint64_t top);
 
 }  // namespace uptier::tools

@@ -9,7 +9,7 @@
 namespace uptier::tools {
 namespace {
 
-// Where the libraries are: beside the tool where it was built, or below lib where it is installed.
+// Returns the folder of the libraries: beside the tool in a build tree, below lib in an installation.
 std::filesystem::path library_folder() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();

@@ -15,7 +15,7 @@ inline int fail(int code, const std::string& why) {
   return code;
 }
 
-// Where memory was refused: without a word that would need some.
+// Reports that memory was refused, without allocating.
 inline int fail_without_memory() {
   std::fputs("uptier: out of memory\n", stderr);
   return kRefused;

@@ -16,14 +16,14 @@ namespace uptier::tools {
 
 class InputFile {
  public:
-  // Tells a file from the one that has its name later, and from what it holds later.
+  // Identifies a file and its contents: a later file of the same name, or later contents, differ.
   struct Identity {
     uint64_t device = 0, number = 0, size = 0;
     int64_t seconds = 0, nanoseconds = 0;  // when it was changed
 
     friend bool operator==(const Identity&, const Identity&) = default;
   };
-  // What goes into the buffer.
+  // Files up to this size are read into the buffer.
   static constexpr size_t kSmall = 256 << 10;
 
   // Lets go of the file before, whose bytes are gone then.

@@ -7,7 +7,7 @@
 
 namespace uptier::tools {
 
-// Prints a value on stdout, indented, with a newline behind it. Bytes that are no UTF-8 become
+// Prints a value on stdout, indented, with a final newline. Bytes that are no UTF-8 become
 // U+FFFD. Returns kOk, for the command to return.
 int print_json(const nlohmann::ordered_json& j);
 

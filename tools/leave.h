@@ -3,11 +3,11 @@
 
 namespace uptier::tools {
 
-// Writes out stdout. Returns `code`, or that of a failure if stdout did not take all of it.
+// Flushes stdout. Returns `code`, or the code of a failure if stdout did not accept everything.
 int written(int code);
 
-// Ends the process with written(code), and takes nothing apart that goes with it: that of a large
-// module takes longer than many a program runs. For who has nothing left to write but stdout.
+// Ends the process with written(code), without running destructors: to destroy a large module takes
+// longer than many programs run. Call it when only stdout is left to be written.
 [[noreturn]] void leave(int code);
 
 }  // namespace uptier::tools

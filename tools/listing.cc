@@ -49,7 +49,7 @@ class Listing {
         ZydisDecoderDecodeFull(&decoder_, code_.base() + at, code_.size() - at, &d.i, d.operands));
   }
 
-  // Constants and tables lie behind the instructions and are reached relative to rip.
+  // Constants and tables follow the instructions and are addressed relative to rip.
   uint32_t end_of_instructions() const {
     uint32_t end = code_.size();
     auto base = reinterpret_cast<uint64_t>(code_.base());
@@ -79,7 +79,7 @@ class Listing {
     return s;
   }
 
-  // What a relative branch or a rip-relative operand speaks of.
+  // The target of a relative branch or of a rip-relative operand.
   struct Reference {
     uint64_t address;
     bool is_data;

@@ -1,5 +1,5 @@
-// listing.h: machine code for people: instructions in Intel's syntax, with what the tables of the
-// Code know of them.
+// listing.h: machine code for people: instructions in Intel's syntax, with comments from the tables
+// of the Code.
 //
 //   b3, 1,204 executions, @0x4f1
 //     0x0040  mov eax, [rbx+rcx+0x10]        ; traps: out of bounds memory access @0x4f1

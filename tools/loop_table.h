@@ -1,10 +1,10 @@
 // loop_table.h: what loops took, for people and for programs.
 //
 // The rows are those of Runtime::loops(), in its order, without loops that were never entered.
-// Text has one line a loop; where no number is known stands a '-'. CSV is RFC 4180's, with a header
-// line; JSON an array of objects. Both have the numbers in full, and nothing (null) where text has
-// '-'; offsets are decimal there. Where every execution was timed (loop_dual), what they took
-// together stands beside what was extrapolated, and by how much that is above (`off`, `error`).
+// Text has one line per loop, with '-' for unknown numbers. CSV follows RFC 4180, with a header line;
+// JSON is an array of objects. Both have the numbers in full, unknown ones empty (null), and offsets
+// in decimal. If every execution was timed (loop_dual), the total is shown beside the extrapolated
+// one, with the relative difference (`off`, `error`).
 #pragma once
 
 #include <span>

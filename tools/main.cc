@@ -55,9 +55,9 @@ struct RuntimeWords {
         ->type_name("NAME=VALUE");
   }
 
-  // What is said of stack samples by a flag of their own.
+  // Sets the rate of stack samples.
   void sample(const std::string& hz) { given.insert(given.begin(), {"sample_hz", hz}); }
-  // What a table of loops takes: every call observed, in code that stays.
+  // Sets the options that a table of loops needs: every call is observed, and code never changes.
   void imply_loops() {
     given.insert(given.begin(), {{"loops", "on"}, {"interval", "1"}, {"policy", "never"}});
   }
@@ -99,7 +99,7 @@ struct RuntimeWords {
   }
 };
 
-// What is shown after a run, and where.
+// Adds the flags for the output after a run.
 void add_shown(CLI::App& app, Shown& s) {
   app.add_flag("--report{text}", s.report,
                "prints a report of the tiers to stderr: --report or --report=json")
@@ -130,7 +130,7 @@ void add_shown(CLI::App& app, Shown& s) {
       ->type_name("FILE");
 }
 
-// The parser does not know of what stands behind the options of `run`.
+// Adds the arguments after the options of `run`, which the parser does not know.
 class RunFormatter final : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App*, std::string) const override {
@@ -147,7 +147,7 @@ std::string option_among(const CLI::App& app, std::span<const std::string> words
   return "";
 }
 
-// A file to write asks for what goes there; one file cannot take two things.
+// A file for an output requests that output; two outputs cannot share a file.
 void settle(Shown& s, const std::string& trace = "") {
   if (!s.report_to.empty() && s.report.empty()) s.report = "text";
   if (!s.loops_to.empty() && s.loops.empty()) s.loops = "text";
@@ -438,8 +438,8 @@ std::string names_of(const CLI::App& app) {
   return names;
 }
 
-// Says what is wrong with the words of a command line in one line, as all errors are said: which
-// command, what, what was probably meant, and where to read on.
+// Reports an error of the command line in one line: the command, the error, the word that was probably
+// meant, and the help to read.
 int words_error(const CLI::App& app, const CLI::ParseError& e) {
   const CLI::App* at = &app;
   std::string command = "uptier";
@@ -463,7 +463,7 @@ int words_error(const CLI::App& app, const CLI::ParseError& e) {
                      " --help`)");
 }
 
-// Names a command that there is not; the parser would only say that one is missing.
+// Reports an unknown command by name; the parser would only say that a command is missing.
 int check_commands(const CLI::App& app, int argc, char** argv) {
   const CLI::App* at = &app;
   for (int i = 1; i < argc; ++i) {
@@ -508,7 +508,7 @@ std::terminate_handler usual_end = nullptr;
 
 }  // namespace
 
-// What is thrown here is the parser's, std::bad_alloc, or a JSON library's.
+// Only the parser, the JSON library and `new` throw.
 int main(int argc, char** argv) try {
   std::set_terminate(end_without_memory);
   // Without any memory not even an exception can be thrown.

@@ -1,4 +1,4 @@
-// merge_messages.h: what a merge did that whoever asked for it should know.
+// merge_messages.h: messages about a merge, for the user.
 #pragma once
 
 #include <string>

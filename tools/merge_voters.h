@@ -1,9 +1,9 @@
 // MergeVoters: what hosts have a say in a merge of files, and how much; profile/algebra/quorum.h has the
 // laws.
 //
-// A voter is a host, or a file that names none (by_file: always). It is told of every upload that
-// is summed before the first is; then it knows what each counts for. At the end the quorum is held:
-// all uploads are read once more, voter by voter.
+// A voter is a host, or a file that names no host (with by_file: each file). All uploads are
+// registered before the first is summed, so that the weight of each is known. At the end the quorum is
+// applied: all uploads are read again, voter by voter.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ class MergeVoters {
 
   bool asked() const { return cap_ != 0 || quorum_ != 0; }
 
-  // A segment of a profile file that is summed, or, numbered behind these, a trace.
+  // Registers a segment of a profile file, or a trace; traces have numbers after the segments.
   void add(const std::string& path, size_t part, const ProfileInfo& info);
   // All have been added.
   void settle();

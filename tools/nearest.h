@@ -1,4 +1,4 @@
-// nearest.h: what somebody probably meant who wrote a word that there is not.
+// nearest.h: the known word that an unknown word probably stands for.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 namespace uptier::tools {
 
 // Returns the word of `words` that is at most two letters off (one for words of three letters or
-// fewer): changed, inserted, removed or swapped with their neighbour. Of several the nearest; empty
-// if there is none. Cost: words x length squared.
+// fewer): changed, inserted, removed or swapped with their neighbour. The nearest if there
+// are several; empty if there is none. Cost: words x length squared.
 std::string nearest(std::string_view word, std::span<const std::string> words);
 
 // Returns "; did you mean X?", or an empty text.

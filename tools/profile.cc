@@ -62,7 +62,7 @@ Result<ProfileFile> from_text(std::span<const std::byte> bytes) {
   return file;
 }
 
-// Says what is wrong with a file that could be read.
+// Prints the problems of a file that could be read.
 void tell(const std::string& path, const ProfileFile& file) {
   for (const std::string& w : file.warnings) fail(kOk, path + ": " + w);
   if (file.skipped > file.warnings.size()) {
@@ -134,7 +134,7 @@ Result<ProfileFile> load_profile(const std::string& path) {
   Result<ProfileFile> read = is_trace(bytes)             ? from_trace(bytes)
                              : looks_like_profile(bytes) ? profile_from_file(bytes)
                                                          : from_text(bytes);
-  // A trace with segments behind it is a file, too.
+  // A trace followed by segments is a file, too.
   const bool odd = !read || read->skipped != 0;
   if (odd && is_trace(bytes)) {
     Result<ProfileFile> file = profile_from_file(bytes);
@@ -154,8 +154,8 @@ int open_profile(const std::string& path, ProfileFile& file) {
 
 namespace {
 
-// Leaves the methods of a name, what is inlined into them, and where they are inlined. Returns what
-// it was before, but for the bodies.
+// Keeps only the methods with this name, the bodies that are inlined into them, and the places where
+// they are inlined. Returns the methods from before.
 Profile leave_method(Profile& p, const std::string& name) {
   Profile all;
   all.methods = p.methods;
@@ -208,7 +208,7 @@ int profile_show(const ProfileShowCommand& command) {
 
 namespace {
 
-// Where a table goes to stdout no file can.
+// Refuses stdout for a file if the table goes there.
 bool is_taken(const std::string& out) {
   if (out == kStream) fail(kUsage, "the table goes to stdout: -o needs a file");
   return out == kStream;

@@ -1,7 +1,7 @@
 // profile_commands.h: what `uptier profile` does, apart from how its words are parsed.
 //
-// Every command reads profile files, traces and profiles as text, whichever a file is. What is
-// wrong with a file goes to stderr with its name; exit codes are those of commands.h.
+// Every command reads profile files, traces, and profiles as text. Problems of a file go to stderr
+// with its name. The exit codes are those of commands.h.
 #pragma once
 
 #include <span>
@@ -18,15 +18,15 @@ Result<ProfileFile> load_profile(const std::string& path);
 // The same for a command: what is wrong goes to stderr. Returns kOk, or the exit code.
 int open_profile(const std::string& path, ProfileFile& file);
 
-// Whether bytes begin as a trace does.
+// Returns whether bytes begin like a trace.
 bool is_trace(std::span<const std::byte> bytes);
 
 struct ProfileShowCommand {
   std::string file;
   bool json = false;
   bool log = false;       // the decisions of its runs instead
-  bool calls = false;     // who calls whom instead
-  bool order = false;     // who was called first instead
+  bool calls = false;     // the calls between methods instead
+  bool order = false;     // the order of first calls instead
   bool timeline = false;  // which code came into service when instead
   bool time = false;      // the tree of call paths with their processor time instead
   double least = 1;       // percent of the time; paths with less are left out of the text
@@ -41,12 +41,12 @@ struct ProfileMergeCommand {
   std::string out;                 // %H stands for the hash of the file's bytes
   double half_life = 0;  // days; a run so much older than the latest counts half; 0: all the same
   uint64_t trim = 0;     // entries that a table keeps; 0: all
-  bool sparse = false;   // methods of which nothing was seen go
+  bool sparse = false;   // drop methods without any counts
   bool force = false;    // sums files that share some runs
   uint64_t threads = 0;  // 0: as many as help
   uint64_t cap = 0;      // runs that one host counts for at most; 0: all it has
-  uint64_t quorum = 0;   // hosts that must have seen what is told; 0: any
-  bool by_file = false;  // files are what has a say, not hosts
+  uint64_t quorum = 0;   // hosts that must have seen an entry; 0: any
+  bool by_file = false;  // cap and quorum count files, not hosts
   std::string methods;   // only methods whose names are like this glob; empty: all
   std::vector<std::string> modules;  // only methods of modules with these keys; empty: all
 };
@@ -63,7 +63,7 @@ struct ProfileOverlapCommand {
   bool json = false;   // the comparison, with all methods
 };
 int profile_overlap(const ProfileOverlapCommand& c);
-// How shares moved from a to b; `out` (may be empty) receives b less a.
+// Prints how shares changed from a to b; `out` (may be empty) receives b minus a.
 int profile_diff(const std::string& a, const std::string& b, uint64_t top, const std::string& out,
                  bool json);
 int profile_top(const std::string& file, uint64_t n, const std::string& out, bool json);
@@ -76,14 +76,14 @@ int profile_show_order(const std::string& file, uint64_t top, bool json);
 // Prints the call paths that took at least `least` percent of the processor time; profile_time.cc. As
 // JSON they are all there.
 int profile_show_time(const std::string& file, double least, bool json);
-// Prints which code came into service when, or what was decided, in each of the last runs;
+// Prints when code came into service, or the decisions, for each of the last runs;
 // profile_timeline.cc.
 int profile_show_timeline(const std::string& file, bool json);
 int profile_show_log(const std::string& file, bool json);
 // Returns a Unix time as text, "-" for 0.
 std::string time_text(uint64_t time);
-// Returns the timeline of the run that was last (of equal ones the one that stands last), or an
-// empty one. `warnings` receives what is wrong with the file's records of it.
+// Returns the timeline of the latest run (the last in the file if times are equal), or an empty one.
+// `warnings` receives the problems of its records.
 profile::Timeline last_timeline(const std::string& file, std::vector<std::string>& warnings);
 // Says what a profile knows of a module that was edited since: methods kept, matched by their
 // calls, dropped. `out` (may be empty) receives the profile of that module; profile_match.cc.
@@ -92,16 +92,17 @@ int profile_match(const std::string& file, const std::string& module, const std:
 
 struct ProfileExportCommand {
   std::string file;
-  std::string format;  // of kExportFormats
-  std::string out;     // "": stdout
-  std::string by;      // folded: "time", "executions", or "": time if there is any
-  std::string module;  // wasm-hints: the module that gets them
-  double share = 0.9;  // wasm-hints, see wasm_hints.h
+  std::string format;     // of kExportFormats
+  std::string out;        // "": stdout
+  bool contexts = false;  // csspgo: inlined bodies are records of their own
+  std::string by;         // folded: "time", "executions", or "": time if there is any
+  std::string module;     // wasm-hints: the module that gets them
+  double share = 0.9;     // wasm-hints, see wasm_hints.h
   uint64_t executions = 16;
 };
-inline constexpr const char* kExportFormats[] = {"json",       "csv",        "tsv",   "lcov",
-                                                 "folded",     "llvm-text",  "text",  "pprof",
-                                                 "speedscope", "wasm-hints", "csspgo"};
+inline constexpr const char* kExportFormats[] = {"json",       "csv",       "tsv",       "lcov",
+                                                 "folded",     "llvm-text", "text",      "pprof",
+                                                 "speedscope", "csspgo",    "wasm-hints"};
 int profile_export(const ProfileExportCommand& c);
 
 struct ProfileImportCommand {
@@ -113,20 +114,20 @@ int profile_import(const ProfileImportCommand& c);
 
 struct ProfileDotCommand {
   std::string file;
-  std::string method;  // its blocks; "": who calls whom
+  std::string method;  // draws its blocks; "": the calls between methods
   std::string module;  // how blocks are connected, and direct calls; may be ""
   std::string out;     // "": stdout
-  uint64_t top = 40;   // methods, when it is who calls whom
+  uint64_t top = 40;   // methods, for calls between methods
 };
 int profile_dot(const ProfileDotCommand& c);
 
 struct ProfilePromoteCommand {
   std::string candidate;
   std::string to;
-  double min_overlap = 0.8;  // with what is there
+  double min_overlap = 0.8;  // with the profile in service
   uint64_t min_runs = 1;
   uint64_t min_samples = 1000;  // sampled calls and bursts
-  uint64_t keep = 3;            // generations: TO.1 is what was there before
+  uint64_t keep = 3;            // generations: TO.1 is the profile before
   bool dry_run = false;
   bool json = false;
   bool roll_back = false;  // TO.1 becomes TO again

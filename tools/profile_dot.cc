@@ -1,4 +1,4 @@
-// uptier profile dot: a method's blocks, or who calls whom, for graphviz.
+// uptier profile dot: a method's blocks, or the calls between methods, for graphviz.
 #include <algorithm>
 #include <cstdio>
 

@@ -57,7 +57,7 @@ int export_hints(const ProfileExportCommand& c, const ProfileFile& file) {
   return write_out(c.out, {reinterpret_cast<const char*>(hinted->data()), hinted->size()});
 }
 
-// With a file to write, a folder beside it receives what stands in for sources.
+// If there is an output file, a folder beside it receives listings in place of sources.
 int export_lcov(const ProfileExportCommand& c, const Profile& p) {
   if (c.out.empty() || c.out == kStream) return write_out(c.out, profile::to_lcov(p));
   const std::string folder = std::filesystem::absolute(c.out + ".src").string();
@@ -86,6 +86,7 @@ int profile_export(const ProfileExportCommand& c) {
         c.file + ": has no time: its runs did not sample stacks (run --sample, or --profile)");
   }
   tell_left_out(c.format, p);
+  const auto contexts = c.contexts ? profile::Contexts::kApart : profile::Contexts::kNested;
   if (c.format == "lcov") return export_lcov(c, p);
   return write_out(c.out, c.format == "json"     ? profile_json(file)
                           : c.format == "csv"    ? profile::to_csv(p, file.calls)
@@ -94,8 +95,8 @@ int profile_export(const ProfileExportCommand& c) {
                                                         ? profile::to_folded(file.calls.time, p)
                                                         : profile::to_folded(p))
                           : c.format == "pprof"  ? profile::to_pprof(p, file.info, file.calls.time)
+                          : c.format == "csspgo" ? profile::to_csspgo(p, file.calls, contexts)
                           : c.format == "speedscope" ? speedscope_json(file)
-                          : c.format == "csspgo"     ? profile::to_csspgo(p)
                           : c.format == "text"       ? to_text(p)
                                                      : profile::to_llvm_text(p));
 }

@@ -125,7 +125,7 @@ void Match::take(MethodId id, const MethodProfile& old) {
   MethodProfile m = old;
   if (old.schema.cfg_hash == f.cfg_hash) {
     ++kept_;
-    // The number of calls is in the hash, whom they call is not.
+    // The hash covers the number of calls, but not their callees.
     const auto known = file_.calls.shapes.find(old.key);
     if (known == file_.calls.shapes.end() || known->second == shape) {
       same_[old.key] = {key_of(id), f.cfg_hash, true};

@@ -61,7 +61,7 @@ constexpr size_t kCacheLine = 64;
 constexpr uint64_t kRangeQuarters = 3;     // of the largest file
 constexpr uint64_t kLeastRange = 1 << 20;  // what a range may take however small the files are
 
-// One part of one file: a segment, or behind all of these a trace.
+// One part of one file: a segment, or a trace; traces come after the segments.
 struct Upload {
   size_t part = 0;
   ProfileInfo info;  // of a trace no more than its name
@@ -76,7 +76,7 @@ struct Input {
   bool is_file = true;            // a profile file or a trace; else text, read whole
   std::vector<Upload> uploads;    // that were planned
   std::vector<std::string> told;  // what is wrong with it
-  // Of the ranges before:
+  // From the ranges before:
   std::vector<profile::GroupKeys> keys;  // of the groups of all segments
   InputFile::Identity identity;
 };
@@ -100,7 +100,7 @@ class Merge {
   int run();
 
  private:
-  // What one thread does.
+  // The work of one thread.
   struct alignas(kCacheLine) Share {
     profile::ProfileSum sum;
     InputFile file;
@@ -248,7 +248,7 @@ Weight Merge::weight(const Input& input, uint64_t time, profile::Fraction share)
   return {static_cast<uint64_t>(std::llround(factor * static_cast<double>(kParts))), kParts};
 }
 
-// What is wrong, each thing once: who reads on for the next range meets some of it again.
+// Prints each problem once: reading for the next range finds some of them again.
 void Merge::tell_of(Input& input, const UpfReader& reader) const {
   std::vector<std::string>& told = input.told;
   if (!again()) {
@@ -298,8 +298,8 @@ void Merge::add(Input& input, Share& share) const {
   tell_of(input, reader);
 }
 
-// How many threads the files are worth. Large ones, range by range, are not worth any: whenever one
-// gives pages back, the processors of all others are interrupted.
+// Returns the number of threads to use. Large files, which are summed range by range, get one: whenever
+// a thread returns pages, the processors of all others are interrupted.
 size_t Merge::threads() const {
   const size_t most = std::max<size_t>(inputs_.size(), 1);
   if (command_.threads != 0) return std::min<size_t>(command_.threads, most);
@@ -351,7 +351,7 @@ int Merge::add_all() {
   return worst.code == kOk ? kOk : fail(worst.code, worst.error);
 }
 
-// Whether some run came in twice.
+// Returns whether some run was read twice.
 bool Merge::shared_runs() const {
   std::vector<UploadId> all;
   for (const Share& share : shares_) all.insert(all.end(), share.runs.begin(), share.runs.end());
@@ -367,7 +367,7 @@ void Merge::tell(const MergeReport& r) const {
   for (const std::string& what : merge_messages(r)) fail(kOk, what);
 }
 
-// What is left is not the sum of any runs.
+// The rest is no longer the sum of any runs, so their names are dropped.
 void Merge::filter(ProfileFile& sum) const {
   if (!filters()) return;
   (void)profile::leave(sum.profile, [this](const MethodProfile& m) {
@@ -380,7 +380,7 @@ void Merge::filter(ProfileFile& sum) const {
   sum.foreign = {};
 }
 
-// A name that files with the same bytes share, whoever writes them.
+// Makes the name that all files with the same bytes share.
 std::string piece_name(std::string name, const profile::SegmentPieces& pieces) {
   if (name.find("%H") == name.npos) return name;
   XXH3_state_t state;
@@ -396,7 +396,7 @@ std::string piece_name(std::string name, const profile::SegmentPieces& pieces) {
   return name;
 }
 
-// Where a file waits until the output can be written.
+// Returns the folder for temporary files until the output can be written.
 std::string folder_of(const std::string& out) {
   if (out == kStream) {
     const char* folder = std::getenv("TMPDIR");
@@ -406,7 +406,7 @@ std::string folder_of(const std::string& out) {
   return slash == out.npos ? "." : out.substr(0, slash + 1);
 }
 
-// What is no profile file is read whole for each range; it is small, or will be imported.
+// Other kinds of files are read as a whole for each range: they are small, or are imported first.
 int Merge::add_others(profile::ProfileSum& sum) {
   for (const Input& input : inputs_) {
     if (input.is_file) continue;
@@ -437,18 +437,18 @@ int Merge::sum_up(const std::optional<profile::MethodKey>& from) {
   return kOk;
 }
 
-// Whether ranges are not to be had of these files.
+// Returns whether these files cannot be summed range by range.
 bool Merge::is_useless() const {
   return ranged_ && (shares_[0].changed || shares_[0].sum.refuses_ranges());
 }
 
-// What is left of a sum, method by method.
+// Writes the rest of a sum, method by method.
 void Merge::finish(Profile& sum) const {
   if (command_.trim != 0) (void)trim(sum, command_.trim);
   if (command_.sparse) (void)profile::without_empty(sum);
 }
 
-// Each method, and behind it what is of other code.
+// Adds each method, followed by the profiles of its other code.
 void add_methods(const Profile& sum, profile::SegmentWriter& writer) {
   auto other = sum.other_code.begin();
   for (const auto& [key, m] : sum.methods) {

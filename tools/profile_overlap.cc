@@ -16,12 +16,12 @@
 namespace uptier::tools {
 namespace {
 
-// What a method adds to the difference of the programs, at most.
+// Returns the most that a method contributes to the difference of the programs.
 double difference(const MethodOverlap& m) {
   return (1 - m.value) * std::max(m.share_a, m.share_b) + std::fabs(m.share_a - m.share_b);
 }
 
-// "01-name.dot", with what is no letter, digit, '-', '_' or '.' replaced.
+// Makes "01-name.dot"; all characters but letters, digits, '-', '_' and '.' are replaced.
 std::string picture_name(size_t rank, const std::string& method) {
   char number[24];
   std::snprintf(number, sizeof number, "%02zu-", rank);

@@ -5,10 +5,9 @@
 //   samples   sampled calls and bursts, at least so many
 //   overlap   with the profile in use, at least so much; there is none to compare with at first
 //
-// TO is there at every moment, the old one or the new one: the old one gets another name (TO.1, and
-// what had that TO.2, up to `keep`), the new one is written beside it and renamed over it, under
-// the lock that runs take to write TO. Rolling back is a rename of TO.1; what was TO is kept as
-// TO.rolled-back.
+// TO exists at every moment, as the old or the new profile. The old one gets another name as well (TO.1;
+// TO.1 becomes TO.2, up to `keep`). The new one is written beside it and renamed over it, under the lock
+// that runs take to write TO. Rolling back renames TO.1, and keeps TO as TO.rolled-back.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,10 +29,10 @@
 namespace uptier::tools {
 namespace {
 
-// What runs lock before they replace a file, if there is a file.
+// Runs take this lock before they replace an existing file.
 constexpr auto kNone = tiering::FileLock::Missing::kNone;
 
-// Returns an exit code, behind a message where another process keeps the file.
+// Returns an exit code; if another process holds the file, prints a message.
 int check_held(const tiering::FileLock& held) {
   const Status s = held.status();
   const bool there = s.ok() || s.error().code == ErrorCode::kNotFound;

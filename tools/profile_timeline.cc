@@ -1,5 +1,5 @@
-// uptier profile show --timeline and --log: which code came into service when, and what was
-// decided, in each of the last runs.
+// uptier profile show --timeline and --log: when code came into service, and the
+// decisions, for each of the last runs.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -53,13 +53,13 @@ std::string title(const std::vector<Run>& runs, size_t i) {
 // As many as a file has that was written at once; some may have been counted since.
 constexpr ptrdiff_t kMostRuns = profile::kPastRuns + 1;
 
-// What the last of the file's runs have left, the oldest first; `wanted` says which have something to show.
-// Empty, or the exit code, where there is none.
+// Reads the records of the file's last runs, the oldest first; `wanted` selects those with something to
+// show. If there is none, returns an exit code.
 int read_runs(const std::string& path, bool (*wanted)(const Run&), const char* what,
               std::vector<Run>& runs) {
   Result<tiering::MappedFile> mapped = tiering::MappedFile::open(path);
   if (!mapped) return fail(kFailed, mapped.error().message);
-  // Says what is wrong with the file, or that it is none.
+  // Opening the file as a profile prints its problems.
   ProfileFile file;
   if (int code = open_profile(path, file); code != kOk) return code;
   if (looks_like_profile(mapped->bytes())) {

@@ -38,6 +38,8 @@ void ProfileWords::add_export(CLI::App& profile, int& code) {
           std::vector<std::string>(std::begin(kExportFormats), std::end(kExportFormats))))
       ->required();
   exports->add_option("-o,--output", c.out, "writes to this file, not to stdout");
+  exports->add_flag("--contexts", c.contexts,
+                    "csspgo: inlined bodies as records of their own, named by their call path");
   exports
       ->add_option("--by", c.by,
                    "folded: time | executions; time if the profile has it, else executions")

@@ -1,4 +1,4 @@
-// uptier replay: the decisions of a run, made again from what its report says of them.
+// uptier replay: repeats the decisions of a run from their inputs in its report.
 #include <cinttypes>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -75,7 +75,7 @@ int replay(const ReplayCommand& c) {
   for (const DecisionRecord& r : *decisions) {
     if (r.inputs.empty()) {
       ++count.noticed;
-      // What changed while the program ran; what was told to observe decides nothing.
+      // Options that changed while the program ran. Changes of observe() decide nothing.
       if (r.action == "set" && r.reason.find('=') != std::string::npos) {
         if (Status s = options.set(r.reason); !s) return fail(s.error());
       }

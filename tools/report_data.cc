@@ -76,6 +76,7 @@ class Builder {
     data.page["summary"] = summary_json(source_.file.profile);
     data.page["loops"] = loops();
     data.page["methods"] = methods();
+    data.page["sampled_ns"] = source_.file.calls.time.sampled_ns;
     data.page["has_module"] = module_ != nullptr;
     data.page["calls"] = calls();
     data.page["timeline"] = timeline();
@@ -85,7 +86,7 @@ class Builder {
   }
 
  private:
-  // Where the loops of a method lie: as the run knew them, or as the module says.
+  // Returns the places of a method's loops, from the run or else from the module.
   LoopPlaces places(size_t row) const;
   ordered_json loops();
   ordered_json loop_count(size_t row) const;
@@ -105,7 +106,7 @@ class Builder {
   std::map<size_t, LoopPlaces> places_;        // by row, as the timeline has them
   std::vector<int64_t> row_of_;                // of the timeline's methods
   std::set<std::pair<size_t, SiteId>> timed_;  // loops with cycles
-  std::map<size_t, double> cycles_;            // of methods, of those whose loops were timed
+  std::map<size_t, double> cycles_;            // by method, if its loops were timed
 };
 
 LoopPlaces Builder::places(size_t row) const {
@@ -172,7 +173,7 @@ ordered_json Builder::loops() {
   return list;
 }
 
-// Returns how many loops a method has, null where nobody knows: the site behind them is its body's.
+// Returns the number of a method's loops, null if unknown: the site after them is its body's.
 ordered_json Builder::loop_count(size_t row) const {
   const auto known = loop_counts_.find(row);
   if (known != loop_counts_.end()) return known->second;
@@ -182,9 +183,11 @@ ordered_json Builder::loop_count(size_t row) const {
 }
 
 ordered_json Builder::methods() const {
+  const std::map<PathFrame, FrameTime> times = source_.file.calls.time.by_frame();
   ordered_json j;
-  for (const char* column : {"name", "module", "index", "calls", "sampled", "bursts", "iterations",
-                             "interval", "executions", "cycles", "loops", "cfg", "behind"}) {
+  for (const char* column :
+       {"name", "module", "index", "calls", "sampled", "bursts", "iterations", "interval",
+        "executions", "cycles", "loops", "cfg", "behind", "ns", "total_ns"}) {
     j[column] = ordered_json::array();
   }
   for (size_t row = 0; row < rows_.size(); ++row) {
@@ -206,6 +209,9 @@ ordered_json Builder::methods() const {
     j["loops"].push_back(loop_count(row));
     j["cfg"].push_back(seen == nullptr ? "" : profile::hex(m.schema.cfg_hash));
     j["behind"].push_back(m.behind);
+    const auto time = times.find({TimePlace::kMethod, rows_.key(row)});
+    j["ns"].push_back(time == times.end() ? 0 : time->second.own_ns);
+    j["total_ns"].push_back(time == times.end() ? 0 : time->second.all_ns);
   }
   return j;
 }
@@ -308,7 +314,7 @@ std::vector<bool> Builder::hottest(size_t count) const {
   return hot;
 }
 
-// Whether a method ran optimized; without a timeline it is taken to.
+// Returns whether a method ran optimized code; without a timeline, true.
 bool Builder::is_optimized(size_t row) const {
   if (source_.timeline.versions.empty()) return true;
   return std::ranges::any_of(source_.timeline.versions, [&](const auto& v) {

@@ -2,8 +2,8 @@
 // with them.
 //
 //   page    what every panel needs at once, methods by column
-//   parts   what is seen of kPartRows methods each; the page reads a part when one of its methods
-//           is looked at
+//   parts   the observations of kPartRows methods each; the page reads a part when the user opens
+//           one of its methods
 //
 // Rows are methods: those of the profile by key, then those that only the timeline has. The page's
 // script (report/model.js) is the one reader; the arrays' orders stand there and here:

@@ -1,6 +1,6 @@
 // report_json.h: the report for programs. Keys are the field names of uptier/report.h, with the
-// fields of MethodReport::key beside the others; an id that is none, and what is not known, is
-// null. Of a site stand the fields that its kind has.
+// fields of MethodReport::key beside the others; missing ids and unknown numbers are
+// null. A site has the fields of its kind.
 #pragma once
 
 #include <string>

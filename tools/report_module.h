@@ -32,8 +32,8 @@ class ReportModule {
   };
   std::vector<Call> calls(const MethodProfile& m) const;
 
-  // Returns the site of the next loop outwards of each loop, by site - 1; 0 for none. The last one
-  // is that of the function's body.
+  // Returns the site of the next loop outwards of each loop, by site - 1; 0 for none. The last entry
+  // belongs to the function's body.
   std::vector<SiteId> loop_parents(const MethodProfile& m) const;
 
   // Returns [from, to] of each edge by its site - 1: block sites, 0 is outside.

@@ -52,7 +52,7 @@ std::string script_json(const ordered_json& j) {
 std::string report_page(const ReportData& data) {
   std::string out;
   std::string_view rest = kReportHtml;
-  // What is put in is not looked at again.
+  // Inserted text is not scanned for more marks.
   for (size_t at; (at = rest.find("{{")) != std::string_view::npos;) {
     out += rest.substr(0, at);
     const size_t end = rest.find("}}", at);

@@ -1,4 +1,4 @@
-// What was seen at the sites of a method, for the report's page.
+// The observations at the sites of a method, for the report's page.
 #include <cmath>
 
 #include "profile/base/numbers.h"
@@ -43,7 +43,7 @@ void add_targets(const MethodProfile& m, const Slot& slot, const ReportRows& row
   j.push_back(std::move(list));
 }
 
-// min, max and mean of what was seen; null where nothing was.
+// Adds min, max and mean of the observed values; null if there were none.
 void add_range(const MethodProfile& m, const Slot& slot, ordered_json& j) {
   const uint64_t count = m.counts[slot.word];
   if (count == 0) {

@@ -42,7 +42,7 @@ wasm::WasiConfig wasi_config(const RunCommand& c) {
 }
 
 int trapped(const RunCommand& c, const wasm::TrapReport& trap) {
-  // What the program printed comes before the message.
+  // The program's output comes before the message.
   std::fflush(stdout);
   if (trap.no_memory) return fail_without_memory();
   if (trap.code == TrapCode::kInterrupted) return timed_out(c.timeout);
@@ -64,7 +64,7 @@ int ended(const RunCommand& c, const wasm::TrapReport& trap) {
   return trapped(c, trap);
 }
 
-// Whoever does not import args_get cannot read its arguments.
+// A program that does not import args_get cannot read its arguments.
 bool reads_arguments(const wasm::ModuleInfo& module) {
   for (const wasm::Import& i : module.imports) {
     if (i.kind == wasm::ExternKind::kFunction && i.name == "args_get") return true;
@@ -72,8 +72,8 @@ bool reads_arguments(const wasm::ModuleInfo& module) {
   return false;
 }
 
-// An option of ours behind the module is an argument of the program. That is said where it can be
-// nothing else than a slip: the program reads no arguments.
+// An option of the tool after the module is an argument of the program. Warn about it if it must be a
+// mistake: the program reads no arguments.
 void tell_of_misplaced(const wasm::ModuleInfo& module, const RunCommand& c) {
   if (c.misplaced.empty() || !c.invoke.empty() || reads_arguments(module)) return;
   fail(kOk, c.misplaced + " stands behind " + c.module +
@@ -126,8 +126,8 @@ int call_function(wasm::Instance& instance, const RunCommand& c) {
   return kOk;
 }
 
-// What a person should know of a saved profile that was not, or not wholly, of use. Returns the exit
-// code of a program that ended with 0.
+// Prints why a saved profile was not used, or not completely. Returns the exit code for a program that
+// ended with 0.
 int tell_of_profile(Runtime& runtime, const Options& options, const Status& saved) {
   if (options.profile.empty()) return kOk;
   SavedReport r = runtime.saved_report();
@@ -156,7 +156,7 @@ class WatchedSink final : public TraceSink {
     if (!taken && first_) first_ = taken;
     return taken;
   }
-  // Who asks tell() knows what is wrong.
+  // tell() reports the losses.
   Status finish(uint64_t lost) override {
     Status ended = to_->finish(lost);
     if (!ended && first_) first_ = ended;
@@ -164,7 +164,7 @@ class WatchedSink final : public TraceSink {
     return {};
   }
 
-  // Behind the runtime's end: says what is missing. Returns the exit code of a program that ended
+  // Called after the runtime has ended: prints what is missing. Returns the exit code of a program that ended
   // with 0.
   int tell() const {
     if (first_) return kOk;
@@ -211,7 +211,7 @@ wasm::Bounds bounds_of(const wasm::ModuleInfo& module, const wasm::EngineOptions
   return module.memory ? wasm::bounds_of(*module.memory, options.max_pages, wanted) : wanted;
 }
 
-// Code that checks bounds has a module key of its own, so what is observed of it is not added to other runs.
+// Code that checks bounds has its own module key, so its counts are not added to those of other runs.
 void tell_of_bounds(const RunCommand& c, wasm::Bounds wanted, const wasm::Instance& instance) {
   const bool observed = !c.options.profile.empty() || !c.trace.empty();
   const wasm::Memory* memory = instance.memory();
@@ -262,8 +262,8 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
 
   Runtime& runtime = (*engine)->runtime();
   std::optional<RuntimeStream> stream(std::in_place, runtime);
-  // The worker begins with what it knows of them when the thread attaches; a report names those that
-  // were never called. Where there is no room for them, instantiation says so.
+  // The worker starts to compile the methods that a profile knows when the thread attaches, and a report
+  // lists methods that were never called. If there is no room for all, instantiation fails.
   if (!c.options.profile.empty() || !c.shown.report.empty()) {
     (void)module->methods(bounds_of(module->info(), engine_options));
   }
@@ -320,7 +320,7 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
 
 int run(const RunCommand& c) {
   if (int code = start_events(c.events); code != kOk) return code;
-  // Read once, not mapped: what is validated is what is compiled, whoever writes to the file meanwhile.
+  // Read once, not mapped: exactly the validated bytes are compiled, even if the file changes.
   Result<std::vector<uint8_t>> read = read_file(c.module);
   if (!read) return fail(kRefused, read.error().message);
   wasm::ModuleBytes bytes(std::move(*read));

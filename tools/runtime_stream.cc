@@ -11,7 +11,7 @@ uptier_trace_when moment_of(const Event& e, uint64_t ns) {
   return {sizeof(uptier_trace_when), ns, e.native_thread};
 }
 
-// What people call a record that is a task; null for others.
+// Returns the name of a record that is a task; null for others.
 const char* task_name(const Event& e) {
   switch (e.kind) {
     case EventKind::kDescribed: return "describe";
@@ -34,7 +34,7 @@ const char* task_name(const Event& e) {
   }
 }
 
-// How long it took; of an install the duration is that of the compilation before it.
+// Returns the length of a task. The duration of an install is the compilation before it, so it is 0.
 uint64_t task_length(const Event& e) { return e.kind == EventKind::kInstalled ? 0 : e.duration_ns; }
 
 }  // namespace

@@ -5,10 +5,10 @@
 //   tasks   describe, compile, install, first call, OSR in, OSR out, deopt, retire, reclaim, move, evict,
 //           flush, decide, save, pause (of the worker), and what failed
 //
-// A task's name is that of its kind and its method. It stands at the time and on the thread of what
-// happened, not of its delivery; what takes no time worth measuring has the length 0. Its metadata are
-// the method's id and the version's serial number, which reports and other tools have too, with tier,
-// bytes and reason. A task that lasts is told when it is over, but for the worker's pauses.
+// A task is named after its kind and its method. It has the time and the thread of the event, not of its
+// delivery; events too short to measure have the length 0. Its metadata are the method's id and the
+// version's serial number, as in reports and other tools, with tier, bytes and reason. A task that
+// lasts is reported when it is over, except for the worker's pauses.
 #pragma once
 
 #include <map>
@@ -47,7 +47,7 @@ class RuntimeStream final : public EventSubscriber {
   uptier_trace_stream* stream_;
   bool subscribed_ = false;
   uptier_trace_event* graph_ = nullptr;
-  // Subscribers are called one after another, so what follows is one thread's at a time.
+  // Subscribers are called one after another, so one thread at a time uses these members.
   std::map<MethodId, std::string> names_;
   std::map<uint64_t, uptier_trace_event*> nodes_;  // by serial number
   std::map<std::tuple<EventKind, MethodId, uint64_t>, uptier_trace_event*> constructs_;

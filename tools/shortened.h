@@ -6,8 +6,8 @@
 
 namespace uptier::tools {
 
-// Returns `name` if it has at most `width` bytes; else its beginning with "..." behind it, which has
-// at most `width` bytes and ends between characters of UTF-8.
+// Returns `name` if it has at most `width` bytes; otherwise its beginning and "...", at most
+// `width` bytes together, cut between characters of UTF-8.
 inline std::string shortened(std::string_view name, size_t width) {
   if (name.size() <= width) return std::string(name);
   size_t end = width - 3;

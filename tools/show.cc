@@ -1,4 +1,4 @@
-// What the tiers did, after a run: each part to a place of its own, or to stderr.
+// Output after a run: each part goes to a file of its own, or to stderr.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>

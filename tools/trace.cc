@@ -22,12 +22,12 @@ namespace uptier::tools {
 
 namespace {
 
-// Reads a file, or stdin. False behind a message.
+// Reads a file, or stdin. On failure prints a message and returns false.
 bool read_bytes(const std::string& file, std::vector<uint8_t>& bytes) {
   return read_file(seekable(file), bytes);
 }
 
-// Prints the events, as profile::dump_trace does, those behind damage too. Returns what was damaged.
+// Prints the events like profile::dump_trace, also those after damage. Returns the damaged places.
 std::vector<std::string> print_events(std::span<const std::byte> bytes) {
   profile::TraceReader reader(bytes, profile::TraceReader::OnDamage::kResume);
   profile::EventPrinter printer;
@@ -93,8 +93,8 @@ int trace_validate(const std::string& file, bool json) {
 
 namespace {
 
-// Reads a trace file; says on stderr what is wrong with it, and how much. Returns an exit code: what is
-// whole of a damaged one is read.
+// Reads a trace file and prints its problems on stderr. The undamaged events of a damaged file are read.
+// Returns an exit code.
 int read_profile(const std::string& file, TraceProfile& trace, uint64_t& damaged) {
   std::vector<uint8_t> bytes;
   if (!read_bytes(file, bytes)) return kFailed;
@@ -155,7 +155,7 @@ void print_overlap(OverlapReport r) {
     }
   }
   if (r.inlined) std::printf("  %-12s %.6f\n", "inlined", r.inlined->value);
-  // What a method adds to the difference is at most its greater share.
+  // A method contributes at most its greater share to the difference.
   std::sort(r.methods.begin(), r.methods.end(), [](const MethodOverlap& x, const MethodOverlap& y) {
     auto difference = [](const MethodOverlap& m) {
       return (1 - m.value) * std::max(m.share_a, m.share_b) + std::fabs(m.share_a - m.share_b);

@@ -27,7 +27,7 @@ std::optional<uint64_t> parse_int(std::string_view text, bool wide) {
   return wide ? v : static_cast<uint32_t>(v);
 }
 
-// strtof or strtod, but for all of the text, and infinite only where it says so.
+// Parses the whole text with strtof or strtod. The result is infinite only if the text says so.
 template <typename F>
 std::optional<F> parse_float(const std::string& text, F (*parse)(const char*, char**)) {
   if (text.empty() || std::isspace(static_cast<unsigned char>(text[0]))) return std::nullopt;

@@ -51,7 +51,7 @@ void put_section(Bytes& out, std::string_view name, const FunctionHints& functio
   out.insert(out.end(), body.begin(), body.end());
 }
 
-// Of a module that was validated, so nothing is checked.
+// The module was validated, so nothing is checked.
 uint32_t take_leb(const Bytes& in, size_t& at) {
   uint32_t value = 0;
   for (unsigned shift = 0;; shift += 7) {

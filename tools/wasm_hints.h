@@ -1,4 +1,4 @@
-// wasm_hints.h: a module with what a profile says of it, for engines that listen to hints.
+// wasm_hints.h: writes a profile into a module as hints, for engines that read them.
 //
 // Four custom sections go before the code section, in place of those the module has:
 //
@@ -14,16 +14,16 @@
 //                               floor(log2(greatest / n)): 0 is optimized first. 127 says that the
 //                               function runs once
 //
-// A call of `executions` or more has its targets hinted. Those below one percent, those of another
-// module and those that the table had no room for are missing: the shares then add up to less than
-// 100. A function that no run is known to have called first (files of before there was an order)
-// comes behind those, by executions. It runs once if the profile knows as many runs as calls of it
-// or more, and no block of it ran more often than that.
+// Calls with at least `executions` executions get hints of their targets. Targets below one percent, of
+// other modules, or without room in the table are left out; the shares then add up to less than 100.
+// Functions without a known first call (in files from before the order existed) come after the others,
+// by executions. A function runs once if the profile has at least as many runs as calls of it, and no
+// block of it ran more often than that.
 //
-// All numbers of a hint are LEB128, and its length is in bytes. That is compilation-hints as it
-// stands since compilation_order was renamed to compilation_priority and hotness to optimization
-// priority, where less is sooner and 127 is a function that runs once (in the first revisions more
-// was hotter and 0 ran once).
+// All numbers of a hint are LEB128, and its length is in bytes. This is the
+// revision of compilation-hints with compilation_priority and optimization priority, where less is
+// sooner and 127 is a function that runs once. (The first revisions called them compilation_order and
+// hotness; more was hotter, and 0 ran once.)
 //
 // A branch is hinted if its likelier way has at least `share` of its executions, and that can be
 // said with 95 % of confidence: the lower bound of Wilson's interval over the independent samples
@@ -31,8 +31,8 @@
 //     n_eff = min(count, samples) / (1 - 1/w),    w = estimate / count
 //
 // which is infinite where every execution was observed (w = 1; see estimate_of). The proposal says
-// "very likely" and no number. What has run less than `executions` times is not hinted: neither
-// way matters. What never ran has the greatest frequency that the samples allow, see
+// "very likely" without a number. Branches with fewer than `executions` executions get no hint: neither
+// way matters. Code that never ran gets the greatest frequency that the samples allow, see
 // MethodProfile::estimate. Instructions of the first block run once a call, which needs no hint.
 //
 // A branch to a loop executes the loop instruction again, so that n of a loop is its iterations.
@@ -68,8 +68,8 @@ struct HintReport {
   uint64_t prioritized = 0;  // functions with a priority
 };
 
-// Returns the module with its hints; the methods, the order and the number of runs are of use.
-// Fails for what is no valid module, and for a profile that knows none of its functions.
+// Returns the module with hints from the file's methods, order and number of runs. Fails if the module
+// is not valid, or if the profile has none of its functions.
 Result<std::vector<uint8_t>> add_hints(const std::vector<uint8_t>& module, const ProfileFile& file,
                                        const HintOptions& options, HintReport* report);
 

@@ -32,8 +32,8 @@ void __wrap_free(void*);
 namespace uptier::reserve {
 namespace {
 
-// A block is a power of two of bytes, at an address that is a multiple of kLeast. In front of what is
-// given away stands what it takes to give it back.
+// A block is a power of two of bytes, at an address that is a multiple of kLeast. Before the
+// returned address, a header has the data that free needs.
 constexpr size_t kLeast = 64, kKinds = 19;
 static_assert(kLeast << (kKinds - 1) == kBytes);
 
@@ -208,7 +208,7 @@ void* with_handler(F&& allocate) {
 
 }  // namespace
 
-// Those of arrays, and those that do not throw, call these.
+// The operators for arrays and the nothrow operators call these.
 void* operator new(size_t n) {
   return with_handler([n] { return __wrap_malloc(std::max<size_t>(n, 1)); });
 }

@@ -124,7 +124,7 @@ inline constexpr Rights kPathRemoveDirectory = 1u << 25;
 inline constexpr Rights kPathUnlinkFile = 1u << 26;
 inline constexpr Rights kPollFdReadwrite = 1u << 27;
 
-// What a descriptor can do by its type. A request for more is cut down silently, as the interface
+// The rights that a descriptor can have by its type. A request for more is reduced silently, as the interface
 // allows for rights that do not apply to the type.
 inline constexpr Rights kFileOnlyRights =
     kFdRead | kFdSeek | kFdTell | kFdWrite | kFdAdvise | kFdAllocate | kFdFilestatSetSize;

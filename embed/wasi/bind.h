@@ -14,7 +14,7 @@ namespace uptier::wasm {
 // is borrowed and must outlive the stores that link it; one guest at a time may use it.
 void bind_wasi(Linker& linker, Wasi& wasi);
 
-// How a command ended: with an exit code, or with a trap.
+// The end of a command: an exit code, or a trap.
 struct CommandResult {
   std::optional<uint32_t> exit_code;
   TrapReport trap;  // when there is no exit code

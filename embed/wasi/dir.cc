@@ -24,7 +24,7 @@ using namespace layout;  // NOLINT: field offsets only
 // The names of one snapshot; with entries of 24 bytes each beside them. Ends in EOVERFLOW.
 constexpr size_t kMaxNameBytes = size_t{64} << 20;
 
-// What SYS_getdents64 fills in; the name follows at kNameOffset (getdents64(2)).
+// Offsets in the records of SYS_getdents64; the name is at kNameOffset (getdents64(2)).
 constexpr size_t kInodeOffset = 0, kLengthOffset = 16, kTypeOffset = 18, kNameOffset = 19;
 
 FileType type_of_entry(int directory, const char* name, uint8_t type) {
@@ -43,7 +43,7 @@ FileType type_of_entry(int directory, const char* name, uint8_t type) {
   return type_of_mode(st.st_mode);
 }
 
-// `own_inode`: reported for ".." too, so that nothing is told about what lies above.
+// `own_inode`: reported for ".." too, so that the guest learns nothing about the directory above.
 Errno add_entry(int directory, const uint8_t* raw, uint64_t own_inode, DirSnapshot* out) {
   const char* name = reinterpret_cast<const char*>(raw) + kNameOffset;
   DirSnapshot::Entry entry = {};

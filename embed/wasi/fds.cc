@@ -82,7 +82,7 @@ Errno FdTable::close(uint32_t fd) {
 Errno FdTable::renumber(uint32_t from, uint32_t to) {
   if (find(from) == nullptr || find(to) == nullptr) return Errno::kBadf;
   if (from == to) return Errno::kSuccess;
-  // What closing `to` has to say is lost, as dup2(2) loses it: the move itself succeeds.
+  // An error of closing `to` is lost, as with dup2(2): the move itself succeeds.
   close(to);
   entries_[to] = std::move(entries_[from]);
   entries_[from] = FdEntry();

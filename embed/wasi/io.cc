@@ -1,7 +1,7 @@
 // io.cc: reading and writing.
 //
-// One guest call is one system call, so what is transferred, and what is transferred together, is
-// the host's answer: short counts reach the guest as they are.
+// One guest call is one system call, so the host decides how much is transferred, and what is atomic:
+// short counts reach the guest unchanged.
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -51,8 +51,8 @@ Errno report(GuestMemory memory, uint32_t address, ssize_t transferred) {
   return Errno::kSuccess;
 }
 
-// A lent stream is shared with whoever lent it, so a guest's non-blocking mode is not set on it:
-// the guest's calls ask first.
+// A borrowed stream is shared with its owner, so a guest's non-blocking mode is not set on it; the
+// guest's calls poll first instead.
 Errno would_block(const FdEntry& entry, short events) {
   if (entry.owned || !entry.nonblocking) return Errno::kSuccess;
   pollfd p = {entry.host.get(), events, 0};

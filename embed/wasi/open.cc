@@ -29,7 +29,7 @@ Errno load_request(GuestMemory memory, Args a, Request* out) {
   out->follow = a.u32(1) & kLookupFollow;
   out->oflags = static_cast<uint16_t>(a.u32(4));
   out->fdflags = static_cast<uint16_t>(a.u32(7));
-  // Rights that no file or directory has (those of sockets) never apply to what is opened here.
+  // Rights that no file or directory has (those of sockets) never apply to files opened here.
   out->base = a.u64(5) & kAllRights;
   out->inheriting = a.u64(6) & kAllRights;
   // A directory cannot be created by opening it; kernels have disagreed about the attempt.

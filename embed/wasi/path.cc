@@ -29,8 +29,8 @@ bool is_directory(const LastComponent& at) {
   return ::fstatat(at.directory, at.name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-// What a call that makes a non-directory says about a name that ends in a slash: it can only ever
-// mean a directory.
+// Returns the error of a call that creates a non-directory with a name that ends in a slash: such a
+// name can only mean a directory.
 Errno refuse_slash(const LastComponent& at) {
   struct stat st;
   if (::fstatat(at.directory, at.name, &st, AT_SYMLINK_NOFOLLOW) != 0) return from_host(errno);

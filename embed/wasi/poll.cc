@@ -156,7 +156,7 @@ Errno poll_oneoff(State& state, GuestMemory memory, Args a) noexcept {
   if (count == 0 || count > kMaxSubscriptions) return Errno::kInval;
   Poll poll;
   for (uint32_t i = 0; i < count; ++i) {
-    // A copy: another thread of the guest may write what is being read.
+    // A copy: another thread of the guest may write to it meanwhile.
     uint8_t raw[kSubscription];
     std::memcpy(raw, in + uint64_t{i} * kSubscription, sizeof raw);
     UPTIER_WASI_TRY(start(state, raw, &poll));

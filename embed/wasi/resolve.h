@@ -3,8 +3,8 @@
 // Two ways to the same answer. The kernel's openat2(RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
 // resolves the whole path in one call. The walk opens one component at a time with O_NOFOLLOW,
 // reads links as text and resolves them itself, and goes up by returning to a descriptor it came
-// through, never by opening "..". In both, what is checked is what is used: there is no moment
-// between a check and an open in which the tree could be changed.
+// through, never by opening "..". Both check exactly the file that they open: there is no moment
+// between a check and an open in which the tree could change.
 //
 // Leaving the directory, by "..", an absolute path or a link, is EPERM.
 #pragma once

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kProbe = O_PATH | O_NOFOLLOW | O_CLOEXEC;
 
-// How often a last component may change its kind between being looked at and being opened.
+// Retries if the last component changes its kind between the look and the open.
 constexpr int kMaxRaces = 16;
 
 int open_retrying(int directory, const char* name, int flags, mode_t mode) {

@@ -1,7 +1,7 @@
 // wasi.h: WASI preview 1, the system interface of guests built with wasi-libc.
 //
 // The law: a guest reaches its arguments, its environment, clocks, randomness, the three standard
-// streams, and what lies beneath the preopened directories. Nothing else. A path is resolved
+// streams, and files beneath the preopened directories. Nothing else. A path is resolved
 // beneath a directory descriptor by the kernel (or by a walk that never follows a link blindly),
 // so neither "..", nor an absolute path, nor a symbolic link, nor a race can lead outside.
 //
@@ -32,7 +32,7 @@ struct State;
 // The import module that find_wasi_function serves.
 inline constexpr std::string_view kWasiModule = "wasi_snapshot_preview1";
 
-// What a guest sees of time and chance. Replace it to make runs exact; the default asks the
+// The guest's clocks and random numbers. Replace it to make runs reproducible; the default asks the
 // operating system. Thread: called on the guest's thread only. Functions return 0 or a host errno.
 // (Nothing here is defined out of line, so that a program with RTTI can derive from it although
 // the library has none.)
@@ -59,7 +59,7 @@ struct Preopen {
   std::string guest_path;  // what fd_prestat_dir_name reports; not interpreted
 };
 
-// How paths are kept beneath a directory.
+// The method that keeps paths beneath a directory.
 enum class WasiResolver : uint8_t {
   kAuto,     // the kernel's openat2 where it exists, else the walk
   kOpenat2,  // openat2 only; creating fails where the kernel lacks it
@@ -73,14 +73,14 @@ struct WasiConfig {
   int stdin_fd = 0;               // a closed host descriptor leaves the guest's slot closed
   int stdout_fd = 1;
   int stderr_fd = 2;
-  // Whether the three descriptors, then distinct, belong to the Wasi: a guest's fd_close, or the
-  // end of the Wasi, closes them.
+  // If true, the Wasi owns the three descriptors, which must be distinct: a guest's fd_close, or the end
+  // of the Wasi, closes them.
   bool owns_stdio = false;
   WasiSystem* system = nullptr;  // borrowed, outlives the Wasi; null: the operating system
   WasiResolver resolver = WasiResolver::kAuto;
 };
 
-// What a handler did. `errno_` is a WASI errno (0: success). When `exit` is set the guest has
+// The result of a handler. `errno_` is a WASI errno (0: success). When `exit` is set the guest has
 // asked to end with `exit_code`, and must not be resumed.
 struct WasiOutcome {
   uint32_t errno_ = 0;

@@ -20,9 +20,9 @@ namespace uptier::wasm {
 // know of them. Validation stops at its first error, reading goes on: a malformed module is
 // malformed whatever else it is. It ends at an instruction that the engine does not serve.
 //
-// Beside the library's reader goes the one that the translator will use (code_reader.h), over the
-// very bytes that it will read. The library passes by some instructions without a word, among them
-// some of features that are off: it is this reader's table that says what is served.
+// The library's reader and the translator's reader (code_reader.h) read the same bytes side by side. The
+// library accepts some instructions silently, among them some of features that are off; the table of
+// the translator's reader decides which instructions are supported.
 class BodyChecker : public wabt::BinaryReaderNop {
  public:
   using Index = wabt::Index;
@@ -33,7 +33,7 @@ class BodyChecker : public wabt::BinaryReaderNop {
   using Ok = wabt::Result;
   using V = wabt::SharedValidator;
 
-  // Whether instructions are read, or only how large bodies are and which locals they have.
+  // Reads all instructions, or only the sizes of bodies and their locals.
   enum class Reads : uint8_t { kAll, kDeclarations };
 
   // The first body that is read is function `first`, and what the reader calls offset 0 is `delta`
@@ -46,7 +46,7 @@ class BodyChecker : public wabt::BinaryReaderNop {
         first_(first),
         delta_(delta) {}
 
-  // Returns what is wrong with what was read; `read` is what the reader says.
+  // Returns the error in the bytes that were read; `read` is the reader's result.
   Status verdict(Ok read) const {
     if (malformed_) return *malformed_;
     if (invalid_) return *invalid_;
@@ -56,7 +56,7 @@ class BodyChecker : public wabt::BinaryReaderNop {
     return {};
   }
 
-  // Returns the offset at which the library could not read on, if that is what is wrong.
+  // Returns the offset at which the library could not read further, if that is the error.
   std::optional<uint64_t> stuck_at() const { return stuck_at_; }
 
   // Returns ", in func[3] <name>" while a body is read, or after it could not be.
@@ -85,7 +85,7 @@ class BodyChecker : public wabt::BinaryReaderNop {
     body_end_ = offset() + size;
     local_count_ = 0;
     locals_.clear();
-    // Reading goes on after a type that there is not.
+    // Reading continues after an unknown type.
     if (f.type < info_.types.size()) {
       for (Type t : info_.types[f.type].params) locals_.push_back(number_type(t));
     }
@@ -226,7 +226,7 @@ class BodyChecker : public wabt::BinaryReaderNop {
     return validate(&V::OnGlobalSet, place(), var(index));
   }
   Ok OnLocalGetExpr(Index index) override {
-    // The rule is that of a constant of the same type, by which the validator answers sooner.
+    // Same rule as for a constant of the same type, which the validator checks faster.
     bool known = index < locals_.size() && locals_[index] != wabt::Type::Any;
     return known ? validate(&V::OnConst, place(), locals_[index])
                  : validate(&V::OnLocalGet, place(), var(index));
@@ -294,13 +294,13 @@ class BodyChecker : public wabt::BinaryReaderNop {
   static wabt::Address bytes(wabt::Address log2) {
     return log2 < 32 ? wabt::Address{1} << log2 : wabt::Address{1} << 32;
   }
-  // Returns whether an access has the memory and an alignment that it may have. The rest of its rule is that
-  // of an operation on an address, or on an address and a value: the validator has the operands of
-  // both in one table, and answers that sooner.
+  // Returns whether an access names the memory with a legal alignment. The rest of its rule is the same as
+  // for an operation on an address, or on an address and a value, which the validator checks faster: it
+  // has the operands of both in one table.
   bool is_usual(Opcode op, Index memory, wabt::Address align) const {
     return memory == 0 && info_.memory && bytes(align) <= op.GetMemorySize();
   }
-  // Any for what is no number.
+  // Returns Any for types that are no numbers.
   static wabt::Type number_type(Type t) {
     switch (t) {
       case Type::kI32: return wabt::Type::I32;
@@ -429,7 +429,7 @@ class BodyChecker : public wabt::BinaryReaderNop {
   uint32_t function_ = 0;  // that is read
   bool ended_ = false;
   bool in_body_ = false;
-  bool stopped_ = false;  // at what is unsupported
+  bool stopped_ = false;  // at an unsupported instruction
 };
 
 }  // namespace uptier::wasm

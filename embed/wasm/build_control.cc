@@ -29,7 +29,7 @@ void FunctionTranslator::carry_to(Frame& f) {
   for (size_t i = 0; i < f.carry.size(); ++i) b_.def(f.carry[i], settle(stack_[first + i]));
 }
 
-// Goes on at the target of `f`, with what was carried there on the stack.
+// Continues at the target of `f`, with the values of the branches on the stack.
 void FunctionTranslator::arrive_at(const Frame& f) {
   stack_.resize(f.height);
   for (Variable x : f.carry) push(b_.use(x));

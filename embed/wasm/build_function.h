@@ -24,7 +24,7 @@
 
 namespace uptier::wasm {
 
-// Which method each of the module's own functions is.
+// The methods of the module's own functions.
 class FunctionMethods {
  public:
   virtual ~FunctionMethods() = default;
@@ -32,7 +32,7 @@ class FunctionMethods {
   virtual Result<MethodId> method_of(uint32_t function) = 0;
 };
 
-// What a body is built against; borrows everything.
+// The context of a body that is built; borrows everything.
 struct BuildContext {
   const ModuleInfo& info;
   const VmLayout& layout;
@@ -84,7 +84,7 @@ class FunctionTranslator {
     std::vector<Variable> carry;  // values for `target`
     Block otherwise;              // of an if with else
     std::vector<Value> params;    // of an if with else
-    uint32_t carried_at = 0;      // the last br_table that has handed on what goes to `target`
+    uint32_t carried_at = 0;      // the last br_table that passed its values to `target`
 
     std::span<const Type> target_types() const {
       return op == Op::kLoop ? type.params : type.results;
@@ -98,7 +98,7 @@ class FunctionTranslator {
   void translate(Op op);
   void translate_control(Op op);
   void translate_plain(Op op);
-  // Ends the description: validation has let through what this does not know.
+  // Ends the description: validation accepted something that this does not know.
   void refuse() { refused_ = true; }
 
   // Operands.

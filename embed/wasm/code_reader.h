@@ -22,13 +22,13 @@ struct MemArg {
   uint32_t offset = 0;
 };
 
-// What a block takes and leaves; views into the module's types or into one static type each.
+// The parameters and results of a block; views into the module's types or into one static type each.
 struct BlockType {
   std::span<const Type> params;
   std::span<const Type> results;
 };
 
-// Some locals of one type; kNone for a type that there is not.
+// Some locals of one type; kNone for an unknown type.
 struct LocalGroup {
   uint32_t count = 0;
   Type type = Type::kNone;
@@ -45,7 +45,7 @@ class CodeReader {
   uint32_t offset() const { return at_; }
   // The end was reached, or nothing more can be read.
   bool done() const { return at_ >= end_; }
-  // Something did not fit. What was read then is 0.
+  // Returns whether something could not be read; the values read then are 0.
   bool bad() const { return bad_; }
 
   Op op() {
@@ -74,7 +74,7 @@ class CodeReader {
   BlockType block_type(std::span<const FuncType> types);
   LocalGroup local_group();
 
-  // Moves past what stands behind an instruction.
+  // Moves past the immediates of an instruction.
   void skip(Immediates immediates);
 
  private:

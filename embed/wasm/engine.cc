@@ -111,7 +111,7 @@ bool says_no_memory(const std::string& why) {
 
 }  // namespace
 
-// What the report is about is known without memory; its words are what there is memory for.
+// The facts of the report need no memory; its text may be incomplete without.
 TrapReport Engine::describe(const Trap& trap) const {
   TrapReport r;
   r.code = trap.code;

@@ -44,7 +44,7 @@ struct EngineOptions {
   bool blind_constants = true;
 };
 
-// What modules share: the runtime, the numbers of function types, and adapters for host functions.
+// The common parts of modules: the runtime, the numbers of function types, and adapters for host functions.
 class Engine {
  public:
   // Creates an engine with a runtime of its own. `sink` as in Runtime::create.
@@ -77,7 +77,7 @@ class Engine {
   friend class Module;
   class AdapterHost;
 
-  // Which function a method is, for trap reports; called by Module.
+  // Registers the function of a method, for trap reports; called by Module.
   void name_method(const Module& module, MethodId method, uint32_t function);
   void forget_methods(std::span<const MethodId> methods);
 

@@ -1,6 +1,6 @@
-// HelperThreads: threads that help with what the calling thread does anyway, where the system has any.
+// HelperThreads: threads that help the calling thread with its work, if the system has any.
 //
-// Law: a thread that is refused is done without. std::thread would say so by an exception.
+// Law: if a thread is refused, the work is done without it. std::thread would throw an exception.
 #pragma once
 
 #include <pthread.h>

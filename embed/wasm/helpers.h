@@ -29,8 +29,8 @@ void uptier_wasm_call_host(uptier::wasm::HostContext* c) noexcept;
 
 namespace uptier::wasm {
 
-// How an instruction is done by a helper: operands from the stack, after the context and (if any)
-// the number of the segment, or the memory's base.
+// An instruction that a helper executes. Its operands come from the stack, after the context and (if
+// any) the number of the segment, or the memory's base.
 struct Helper {
   HostFunction function;
   bool takes_segment = false;

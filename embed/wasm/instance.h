@@ -44,7 +44,7 @@ struct TrapReport {
   std::string text() const;
 };
 
-// What a call came to: results, or a trap.
+// The result of a call: values, or a trap.
 struct CallResult {
   std::vector<Val> results;
   TrapReport trap;
@@ -52,7 +52,7 @@ struct CallResult {
   bool ok() const { return !trap.trapped(); }
 };
 
-// What an instantiation came to. Exactly one of the three is there.
+// The result of an instantiation. Exactly one of the three is set.
 struct Instantiation {
   Instance* instance = nullptr;  // belongs to the store
   // Not linked: kNotFound (unknown import) or kInvalidInput (incompatible import type); or
@@ -73,8 +73,8 @@ class Store {
 
   Engine& engine() const { return engine_; }
 
-  // Links, allocates, copies the active segments in order and runs the start function. After a trap
-  // what was written to imported memories and tables stays written.
+  // Links, allocates, copies the active segments in order and runs the start function. Writes to
+  // imported memories and tables before a trap are kept.
   Instantiation instantiate(Module& module, const Linker& linker);
 
   // Things of the host's own, to be defined in a Linker.
@@ -116,14 +116,14 @@ class Instance {
   Store& store() const { return store_; }
   Module& module() const { return module_; }
 
-  // Returns what is exported under a name; std::monostate when nothing is.
+  // Returns the export with this name; std::monostate if there is none.
   Extern find_export(std::string_view name);
   // Returns memory 0 or table 0, own or imported; null when there is none.
   Memory* memory() const { return memory_; }
   Table* table() const { return table_; }
 
-  // Returns the function of that index, own or imported; the null reference where the runtime has no
-  // room for its method. What is exported or in a segment of elements has one.
+  // Returns the function with this index, own or imported; the null reference if the runtime has no room
+  // for its method. Functions that are exported or in element segments always have one.
   FuncRef function(uint32_t index) const;
   Global global(uint32_t index) const;
 
@@ -132,8 +132,7 @@ class Instance {
 
   VmContext* context() { return reinterpret_cast<VmContext*>(words_.get()); }
 
-  // What bulk instructions need. Each returns false, having changed nothing, when a range is
-  // outside.
+  // The bulk instructions. If a range is out of bounds, each returns false and changes nothing.
   bool memory_init(uint32_t segment, uint64_t to, uint64_t from, uint64_t count) noexcept;
   bool table_init(uint32_t segment, uint64_t to, uint64_t from, uint64_t count) noexcept;
   void drop_data(uint32_t segment) noexcept { data_dropped_[segment] = true; }

@@ -9,7 +9,7 @@ namespace {
 
 // A fence, 4 GiB of index, 4 GiB of offset, and room for the widest access at the very end.
 constexpr uint64_t kReservation = kFenceBytes + (uint64_t{8} << 30) + kPageSize;
-// The other fence is what could be the last page.
+// The other fence takes the last possible page.
 constexpr uint32_t kMaxFencedPages = kMaxPages - kFenceBytes / kPageSize;
 
 }  // namespace

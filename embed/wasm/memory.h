@@ -24,11 +24,11 @@ namespace uptier::wasm {
 inline constexpr uint64_t kPageSize = 65536;
 inline constexpr uint32_t kMaxPages = 65536;
 
-// Returns how a memory will be guarded if address space is not refused: by what it begins with, and
-// what it says that it may grow to.
+// Returns the guards of a memory with these limits, if address space is not refused: they depend on its
+// initial and its largest size.
 Bounds bounds_of(const Limits& limits, uint32_t max_pages, Bounds wanted);
 
-// What the memories of an engine may take in all, in bytes. Thread: any.
+// Limits the bytes of all memories of an engine together. Thread: any.
 class MemoryBudget {
  public:
   explicit MemoryBudget(uint64_t bytes) : left_(bytes) {}
@@ -50,8 +50,8 @@ class MemoryBudget {
 class Memory {
  public:
   // Creates a memory of `limits.min` zeroed pages that may grow to `limits.max`, and to `max_pages`
-  // at most. `wanted` is kGuarded unless bounds checks are asked for; see `bounds` for what came of
-  // it. Its pages are taken out of `budget`, which must outlive it; null: there is no limit.
+  // at most. `wanted` is kGuarded unless bounds checks are requested; `bounds` returns the actual
+  // kind. Its pages are taken from `budget`, which must outlive it; null: there is no limit.
   // Errors: kResourceExhausted.
   static Result<std::unique_ptr<Memory>> create(const Limits& limits, uint32_t max_pages,
                                                 Bounds wanted, MemoryBudget* budget = nullptr);

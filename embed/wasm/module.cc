@@ -118,7 +118,7 @@ Result<MethodId> Module::add_method(MethodSet& set, uint32_t function) {
     return Error{ErrorCode::kResourceExhausted, "memory for the module's functions is refused"};
   }
   std::atomic<uint32_t>& there = set.numbers[function - info_.imported_functions];
-  // Relaxed: a number says nothing but itself, and whoever has one may ask the runtime.
+  // Relaxed: the number alone is enough to call the runtime with.
   if (uint32_t n = there.load(std::memory_order_relaxed)) return MethodId(n - 1);
   const Held lock(mutex_);
   if (uint32_t n = there.load(std::memory_order_relaxed)) return MethodId(n - 1);
@@ -141,8 +141,8 @@ Result<MethodId> Module::add_method(MethodSet& set, uint32_t function) {
   return out_of_memory();
 }
 
-// What is being built meanwhile may register others. It needs no memory: a module is also destroyed
-// where that was refused.
+// Bodies that are being built meanwhile may register more methods. Allocates nothing: a module is also
+// destroyed after memory was refused.
 void Module::remove(MethodSet& set) {
   std::array<MethodId, 4096> some;
   for (;;) {
@@ -185,13 +185,13 @@ Status Module::validate_bodies() {
     const Held lock(bodies_mutex_);
     uint32_t end = first;
     const uint64_t last = uint64_t{info_.functions[first].body_begin} + kStretch;
-    // What is valid is being built from, perhaps, and is not written again.
+    // Valid entries may be in use by a build, and are not written again.
     while (end < count && !validated_[end] && info_.functions[end].body_begin < last) ++end;
     if (end == first) {
       ++first;
       continue;
     }
-    // Which of several faults is to be named, only the whole module says.
+    // Only the whole module determines which of several faults is reported.
     if (Status stretch = bodies_->validate(info_, first, end - first); !stretch) {
       Result<ModuleInfo> whole = read_module(info_.bytes);
       return whole ? stretch.error() : whole.error();

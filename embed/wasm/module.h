@@ -20,7 +20,7 @@ namespace uptier::wasm {
 class BodyValidator;
 class Engine;
 
-// How the code of a module guards its memory accesses.
+// The guards of a module's memory accesses.
 enum class Bounds : uint8_t {
   kGuarded,   // 8 GiB are reserved after the base: an access outside faults, and the fault traps
   kExplicit,  // each access compares first; the base may move
@@ -41,7 +41,7 @@ class Module {
   // Bodies::kLater a function whose body breaks a rule traps when it is called (TrapCode::kNoCode).
   static Result<std::unique_ptr<Module>> load(Engine& engine, ModuleBytes bytes,
                                               Bodies bodies = Bodies::kValidated);
-  // The same of what read_module has returned, for hosts that make an engine to suit the module
+  // The same from the result of read_module, for hosts that create an engine to fit the module
   // (Options::max_methods).
   static std::unique_ptr<Module> make(Engine& engine, ModuleInfo info);
   // Takes the methods out of service. No instance may be left.
@@ -74,8 +74,8 @@ class Module {
   Result<std::vector<MethodId>> methods(Bounds bounds);
 
  private:
-  // One way of guarding memory: the host that builds for it, and its methods. Most functions of a
-  // large module are never referred to by what runs, and take four bytes here.
+  // The methods for one kind of memory guards, and the host that builds them. Most functions of a large
+  // module are never referred to at run time, and take four bytes here.
   struct MethodSet;
   MethodSet& set_of(Bounds bounds);
   Result<MethodId> add_method(MethodSet& set, uint32_t function);

@@ -19,9 +19,9 @@ class ModuleBytes {
     view_ = *held;
     holder_ = std::move(held);
   }
-  // Bytes of another holder, which lives until the last copy has gone. Nobody may write to them: what
-  // is compiled is what was validated. So not those of a mapped file, which others can change or cut
-  // short.
+  // Bytes of another holder, which lives until the last copy is destroyed. Nobody may write to them: the
+  // compiled bytes must be the validated ones. So do not pass a mapped file, which others can change or
+  // truncate.
   ModuleBytes(std::span<const uint8_t> view, std::shared_ptr<const void> holder)
       : view_(view), holder_(std::move(holder)) {}
 

@@ -12,7 +12,7 @@ namespace uptier::wasm {
 
 inline constexpr uint32_t kMaxValues = 1000;  // parameters, or results, of one type
 
-// Returns kNone for what is no number; a module that has any is refused.
+// Returns kNone for types that are no numbers; modules with such types are refused.
 inline Type to_type(wabt::Type t) {
   switch (t) {
     case wabt::Type::I32: return Type::kI32;

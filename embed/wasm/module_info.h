@@ -64,8 +64,8 @@ struct ElemSegment {
   std::vector<uint32_t> functions;  // kNullFunction for null
 };
 
-// When function bodies are validated: with the module, or each when its function is first compiled,
-// as the specification allows. What is invalid never runs, either way.
+// Function bodies are validated with the module, or each before its function is first compiled, as the
+// specification allows. Invalid code never runs, either way.
 enum class Bodies : uint8_t { kValidated, kLater };
 
 struct Rules;
@@ -91,7 +91,7 @@ struct ModuleInfo {
   uint32_t imported_globals = 0;
   bool imports_memory = false;
   bool imports_table = false;
-  // What bodies are validated against; with Bodies::kLater, until a BodyValidator has taken it.
+  // The rules for bodies; with Bodies::kLater, until a BodyValidator has taken them.
   std::unique_ptr<Rules, FreeRules> rules;
 
   // Returns what a function is called: in the name section, else its first export, else "func[N]".

@@ -9,7 +9,7 @@ constexpr const char* kReferences = "references as values";
 constexpr const char* kTypedReferences = "typed function references";
 constexpr const char* kCollection = "garbage collection";
 
-// Of the instructions after 0xfc.
+// Returns the feature of an instruction with prefix 0xfc.
 const char* feature_of_math(uint32_t number) {
   if (number >= 0x0f && number <= 0x11) return kReferences;  // table.grow, table.size, table.fill
   if (number >= 0x13 && number <= 0x16) return "wide arithmetic";

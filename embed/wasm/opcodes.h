@@ -1,8 +1,8 @@
 // opcodes.h: the instructions that the engine serves.
 //
-// Law: this is the only list of them. What validates a body refuses an instruction that has no row
-// here, and follows each one's immediates by its row beside the library that validates; what
-// translates a body knows no other. So no byte is taken for an instruction by one of the two alone.
+// Law: this is the only list of instructions. The validator refuses an instruction without a row here,
+// and reads immediates by the rows, beside the validating library; the translator knows no other
+// instructions. So both always agree about which bytes are instructions.
 //
 // Instructions after a prefix byte are numbered prefix << 8 | number.
 #pragma once
@@ -62,7 +62,7 @@ enum class Op : uint16_t {
 
 inline constexpr bool is_between(Op op, Op first, Op last) { return op >= first && op <= last; }
 
-// What stands behind an instruction.
+// The immediates of an instruction.
 enum class Immediates : uint8_t {
   kNotServed,  // unknown: the instruction is none of the engine's
   kNone,

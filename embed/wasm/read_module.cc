@@ -16,7 +16,7 @@
 namespace uptier::wasm {
 namespace {
 
-// What a thread validates at a time: below this a second thread costs more than it saves.
+// Bytes that a thread validates at a time: with less, a second thread costs more than it saves.
 constexpr uint64_t kStretch = 256 << 10;
 constexpr uint32_t kMaxThreads = 8;
 
@@ -40,7 +40,7 @@ Result<ModuleInfo> read_in_order(ModuleBytes bytes) {
   return info;
 }
 
-// Reads what stands around the bodies, and leaves the rules for them; nothing for a module with something wrong in it.
+// Reads everything except bodies, and makes the rules for these; nothing if the module has an error.
 std::optional<ModuleInfo> read_declarations(const ModuleBytes& bytes) {
   ModuleInfo info;
   info.bytes = bytes;
@@ -105,7 +105,7 @@ Result<ModuleInfo> read_module(ModuleBytes bytes, Bodies bodies) try {
     info->bodies = bodies;
     if (bodies == Bodies::kLater || validate_bodies(*info)) return std::move(*info);
   }
-  // Which of several faults is to be named, and in which words, only the whole module says.
+  // Only the whole module determines which of several faults is reported, and how.
   return read_in_order(std::move(bytes));
 } catch (const std::exception&) { return out_of_memory(); }
 

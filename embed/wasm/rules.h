@@ -9,12 +9,12 @@
 
 namespace uptier::wasm {
 
-// What engines agree to serve; past it a valid module is refused.
+// Limits that engines agree on; valid modules beyond them are refused.
 inline constexpr uint32_t kMaxLocals = 50000;
 
 inline wabt::Features served_features() {
   wabt::Features f;  // the library's defaults have sign extension, multiple values, ... on
-  // Of reference types the encoding is served, which compilers use in every module; see refuse_ref.
+  // Only the encoding of reference types is supported, which compilers use in every module; see refuse_ref.
   f.enable_reference_types();
   f.disable_simd();
   f.disable_exceptions();
@@ -58,7 +58,7 @@ inline std::string at_offset(uint64_t offset, const std::string& message) {
   return "at offset " + hex(offset) + ": " + message;
 }
 
-// What bodies are validated against: everything that the sections in front of them declare.
+// The rules for bodies: all declarations of the sections before them.
 struct Rules {
   Rules() : validator(&errors, wabt::ValidateOptions(served_features())) {}
   Rules(const Rules&) = delete;

@@ -36,7 +36,7 @@ struct BodyFacts {
   }
 };
 
-// Gathers the facts of one body after the other. What is told need not be valid.
+// Gathers the facts of one body after the other. The input need not be valid.
 class BodyScan {
  public:
   enum class Kind : uint8_t { kBlock, kLoop, kIf };
@@ -50,7 +50,7 @@ class BodyScan {
     if (!open_.empty()) open_.back().has_else = true;
   }
   void end();
-  // Returns what was learned since the last time, and starts again.
+  // Returns the facts since the last call, and starts again.
   BodyFacts take();
 
  private:

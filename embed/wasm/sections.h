@@ -29,9 +29,9 @@ class Sections {
 // Returns what the custom section of that name holds, after its name; nothing where there is none.
 std::span<const uint8_t> find_custom(std::span<const uint8_t> module, std::string_view name);
 
-// Returns the name of a module across processes: a hash of all that makes it run. Custom sections,
-// such as those of names and hints, are not in it, so what was seen of a program holds for the same
-// program without names, too. Without any it is the hash of all bytes.
+// Returns the name of a module across processes: a hash of its parts that affect execution.
+// Custom sections, such as names and hints, are left out, so a profile also fits the same program
+// without names. Without custom sections it is the hash of all bytes.
 uint64_t module_key(std::span<const uint8_t> module);
 
 }  // namespace uptier::wasm

@@ -27,9 +27,9 @@ void append_section(std::vector<uint8_t>& out, uint8_t id, uint32_t size) {
   append_number(out, size);
 }
 
-// Makes a module of nothing but the bodies [first, first + count) of `module`, and of what its
-// reader looks for by itself: a memory, a number of data segments. Types and everything else the
-// rules know. Returns the offset at which the first body stands.
+// Makes a module with only the bodies [first, first + count) of `module` and the declarations that the
+// reader checks by itself: a memory, a number of data segments. The rules know types and everything
+// else. Returns the offset of the first body.
 uint32_t surround(std::vector<uint8_t>& out, const ModuleInfo& module, bool has_data_count,
                   uint32_t first, uint32_t count) {
   out.assign(std::begin(kModuleHeader), std::end(kModuleHeader));

@@ -6,7 +6,7 @@
 // context right after the call, before anything else can run. One thread at a time uses a store, so
 // the place needs no more protection than that.
 //
-// What code treats as invariant (never changes once an instance can run): memory_base, table_base,
+// Fields that code treats as invariant (they never change once an instance can run): memory_base, table_base,
 // table_size, results, the import records and the addresses of imported globals.
 #pragma once
 
@@ -33,12 +33,12 @@ struct FuncRef {
 inline constexpr unsigned kFuncRefShift = 5;
 static_assert(sizeof(FuncRef) == size_t{1} << kFuncRefShift);
 
-// What code reads and writes lies in places apart, so that the compilers may keep the one in
-// registers across stores to the other.
+// Memory that code accesses is divided into alias classes, so that the compilers may keep values of one
+// class in registers across stores to another.
 //
-// The instances of a module share its methods, and one may import what another exports. Code of
-// both may stand in one body: a place has to be of one class whichever of them looks at it. So
-// globals are divided by whether other instances can reach them, not by who owns them.
+// The instances of a module share its methods, and an instance may import the exports of another. One
+// body may contain code of both, so a place must have the same class for both. Therefore globals are
+// divided by whether other instances can reach them, not by their owner.
 inline constexpr uint8_t kInMemory = alias_class(1);  // the linear memory
 inline constexpr uint8_t kInOwn = alias_class(2);  // globals that are no one else's, in the context
 inline constexpr uint8_t kInShared = alias_class(3);  // exported and imported globals
@@ -51,7 +51,7 @@ struct MemoryRecord {
   uint32_t pages = 0;       // size / 64 KiB; fits, 65536 at most
 };
 
-// What every context begins with.
+// The beginning of every context.
 struct ContextHeader {
   uint64_t* results = nullptr;  // results 1, 2, ... of the function that just returned
 };
@@ -79,7 +79,7 @@ struct HostContext {
   uint32_t result_count = 0;
 };
 
-// Where the variable parts of a module's VmContext lie: the same for all of its instances.
+// The offsets of the variable parts of a module's VmContext: the same for all of its instances.
 struct VmLayout {
   uint32_t imports = 0;  // FuncRef per imported function
   uint32_t globals = 0;  // 8 bytes per global: the value, or the address of an imported one

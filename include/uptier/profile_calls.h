@@ -14,6 +14,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,13 @@ enum class AnchorKind : uint8_t {
   kProbe,         // target: the kind and tag of the host's probe
   kLoop,          // 0
 };
+
+// Returns the hash of a callee's name in an Anchor: FNV-1a. Files hold it, so it never changes.
+constexpr uint64_t name_hash(std::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return hash;
+}
 
 // One place in a body.
 struct Anchor {

@@ -74,6 +74,29 @@ struct CallSite {
   friend bool operator==(const CallSite&, const CallSite&) = default;
 };
 
+// One body at an address: the block that is executed there, or, for bodies around an inlined one, the call that
+// the inlined body replaces. Sites are those of profiles; 0: not known. `location` is
+// FunctionBuilder::set_location of the call; 0: not at a call.
+struct PlaceFrame {
+  MethodId method;
+  SiteId site = 0;
+  uint32_t location = 0;
+
+  friend bool operator==(const PlaceFrame&, const PlaceFrame&) = default;
+};
+
+// What an address of compiled code belongs to.
+struct CodePlace {
+  bool stub = false;     // the stub of the method; then only `frames` has a value
+  uint64_t version = 0;  // serial number, as in events
+  Tier tier = Tier::kBaseline;
+  Copy copy = Copy::kPlain;
+  LoopId loop = {};                // the loop where the version is entered; none: at its start
+  std::vector<PlaceFrame> frames;  // innermost first; the last is the version's own method
+
+  friend bool operator==(const CodePlace&, const CodePlace&) = default;
+};
+
 // The calls and iterations to sample. kByOptions: those that the options ask for. kOff: none, but
 // they are still counted. kEvery: all, whatever that costs. Optimized code is observed as before,
 // except with kOff.
@@ -311,6 +334,12 @@ class Runtime {
   // unwinder, as for an exception. Allocates nothing and takes no lock of the library (before glibc
   // 2.35 the loader may take one of its own).
   virtual size_t walk(std::span<CallSite> sites) noexcept = 0;
+  // Returns the place of an address in code that this runtime compiled, in any version: for a sample of a
+  // profiler of the host's own, pass the program counter; for a return address, pass it less 1 to get
+  // the block of the call. The answer follows from tables beside the code; the code has no instruction
+  // for it. Returns nothing for other addresses, and for code that was freed. Thread: any, but not a
+  // signal handler. Cost: a lock, and look-ups that are logarithmic in the rows of the code.
+  virtual std::optional<CodePlace> site_at(const void* pc) const = 0;
 
   // Returns why the last compilation of a method failed; empty if none failed, and for an id that
   // add_method did not return. Thread: any.

@@ -11,12 +11,6 @@ struct Fnv {
   void add(uint8_t byte) { state = (state ^ byte) * 0x100000001b3ull; }
 };
 
-uint64_t hash_of(std::string_view text) {
-  Fnv h;
-  for (const char c : text) h.add(static_cast<uint8_t>(c));
-  return h.state;
-}
-
 uint64_t hash_of(const Signature& s) {
   Fnv h;
   for (const Type t : s.params) h.add(static_cast<uint8_t>(t));
@@ -31,7 +25,7 @@ bool describe(const Function& f, const Inst& i, const NameOf& name_of, Anchor& a
   switch (i.op) {
     case Opcode::kCall:
       anchor.kind = AnchorKind::kCall;
-      anchor.target = hash_of(name_of(f.callees[i.imm].method));
+      anchor.target = name_hash(name_of(f.callees[i.imm].method));
       return true;
     case Opcode::kCallIndirect:
       anchor.kind = AnchorKind::kIndirectCall;
@@ -39,7 +33,7 @@ bool describe(const Function& f, const Inst& i, const NameOf& name_of, Anchor& a
       return true;
     case Opcode::kCallHost:
       anchor.kind = AnchorKind::kHostCall;
-      anchor.target = hash_of(f.host_callees[i.imm].name);
+      anchor.target = name_hash(f.host_callees[i.imm].name);
       return true;
     case Opcode::kProbe:
       // Probes of short branches exist only once something of the method was observed.

@@ -1,116 +1,227 @@
 #include "profile/formats/csspgo.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "profile/base/numbers.h"
-#include "profile/formats/probe_names.h"
+#include "profile/data/text.h"
 
 namespace uptier::profile {
 namespace {
 
-using ProbeNames = std::map<MethodKey, std::string>;
+constexpr SiteId kMostSite = 0xffff;
 
-struct ProbeLine {
-  uint64_t executions = 0;
-  std::string targets;  // " name:executions" for each
-};
-
-// A body, with the bodies that are inlined into it.
-struct ProbedBody {
-  uint64_t hash = 0;
-  std::map<SiteId, ProbeLine> lines;
-  std::map<std::pair<SiteId, MethodKey>, ProbedBody> inlined;
+// The probes of one body, in one place.
+struct Body {
+  uint64_t checksum = 0;
+  uint64_t head = 0;
+  std::map<SiteId, uint64_t> probes;
+  std::map<SiteId, std::map<std::string, uint64_t>> callees;
+  std::map<std::pair<SiteId, std::string>, Body> inlined;
 
   uint64_t total() const {
     uint64_t sum = 0;
-    for (const auto& line : lines) add_saturating(sum, line.second.executions);
-    for (const auto& body : inlined) add_saturating(sum, body.second.total());
+    for (const auto& [site, count] : probes) add_saturating(sum, count);
+    for (const auto& [at, body] : inlined) add_saturating(sum, body.total());
     return sum;
   }
 };
 
-// The most frequent target is first; of equal ones, the one whose name is less: LLVM's order.
-ProbeLine targets_line(uint64_t other, const Table* table, const ProbeNames& names) {
-  ProbeLine line{other, ""};
-  if (table == nullptr) return line;
-  std::vector<std::pair<uint64_t, std::string>> targets;
-  for (const auto& [at, entry] : *table) {
-    add_saturating(line.executions, entry.estimate);
-    targets.emplace_back(entry.estimate,
-                         names.at({at.module_key, static_cast<uint32_t>(at.value)}));
-  }
-  std::ranges::sort(targets, [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first > b.first : a.second < b.second;
-  });
-  for (const auto& [executions, name] : targets) {
-    line.targets += " " + name + ":" + std::to_string(executions);
-  }
-  return line;
+std::vector<std::pair<std::string, uint64_t>> most_first(
+    const std::map<std::string, uint64_t>& counts) {
+  std::vector<std::pair<std::string, uint64_t>> sorted(counts.begin(), counts.end());
+  std::ranges::stable_sort(sorted, std::greater<>{}, [](const auto& item) { return item.second; });
+  return sorted;
 }
 
-void add_own(const MethodProfile& m, const ProbeNames& names, ProbedBody& body) {
-  body.hash = m.schema.cfg_hash;
-  for (const Slot& slot : m.schema.slots) {
-    const uint64_t first = slot.word < m.estimates.size() ? m.estimates[slot.word] : 0;
-    if (slot.kind == SlotKind::kBlock) body.lines[slot.site] = {first, ""};
-    if (slot.kind == SlotKind::kCallTarget) {
-      body.lines[slot.site] = targets_line(first, m.table(slot.kind, slot.site), names);
+std::string plain(std::string name) {
+  for (char& c : name) {
+    const bool breaks = static_cast<unsigned char>(c) <= ' ' ||
+                        std::string_view(":[]@").find(c) != std::string::npos;
+    if (breaks) c = '_';
+  }
+  return name;
+}
+
+// Names of methods, each different.
+class UniqueNames {
+ public:
+  explicit UniqueNames(const Profile& p) {
+    for (const auto& [key, m] : p.methods) ++uses_[plain(m.name)];
+    for (const auto& [key, m] : p.methods) by_hash_.emplace(name_hash(m.name), key);
+    for (const auto& [key, m] : p.methods) names_.emplace(key, name_of(key, plain(m.name)));
+  }
+
+  std::string of(const MethodKey& key) const {
+    const auto at = names_.find(key);
+    return at != names_.end() ? at->second : name_of(key, "");
+  }
+  // Returns the method whose name has this hash, in the caller's module if there are several.
+  const MethodKey* with_hash(uint64_t hash, uint64_t module) const {
+    const MethodKey* found = nullptr;
+    const auto [from, to] = by_hash_.equal_range(hash);
+    for (auto at = from; at != to; ++at) {
+      if (found == nullptr || at->second.module_key == module) found = &at->second;
+    }
+    return found;
+  }
+
+ private:
+  std::string name_of(const MethodKey& key, const std::string& name) const {
+    const auto uses = uses_.find(name);
+    if (!name.empty() && uses != uses_.end() && uses->second == 1) return name;
+    return (name.empty() ? "function" : name) + "." + hex(key.module_key).substr(2) + "." +
+           std::to_string(key.function_index);
+  }
+
+  std::map<std::string, uint64_t> uses_;
+  std::multimap<uint64_t, MethodKey> by_hash_;
+  std::map<MethodKey, std::string> names_;
+};
+
+class CsspgoWriter {
+ public:
+  CsspgoWriter(const Profile& p, const CallProfile& calls)
+      : profile_(p), calls_(calls), names_(p) {}
+
+  std::string run(Contexts contexts) {
+    for (const auto& [key, m] : profile_.methods) {
+      if (m.check().ok()) add_method(m);
+    }
+    for (const auto& [key, body] : profile_.inlined) {
+      if (body.check(key).ok()) add_inlined(key, body);
+    }
+    for (const auto& [key, m] : profile_.methods) {
+      if (m.check().ok()) add_calls(m);
+    }
+    for (const auto& [key, body] : roots_) {
+      contexts == Contexts::kApart ? write_apart(names_.of(key), body) : write_nested(key, body);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  static void add(std::map<SiteId, uint64_t>& to, SiteId site, uint64_t count) {
+    if (count != 0 && site <= kMostSite) add_saturating(to[site], count);
+  }
+
+  void add_method(const MethodProfile& m) {
+    Body& body = roots_[m.key];
+    body.checksum = m.schema.cfg_hash;
+    body.head = m.calls;
+    for (const Slot& s : m.schema.slots) {
+      if (s.kind == SlotKind::kBlock) add(body.probes, s.site, m.estimates[s.word]);
     }
   }
-}
 
-void add_inlined(const InlinedKey& key, const InlinedBody& seen, const ProbeNames& names,
-                 ProbedBody& root) {
-  ProbedBody* at = &root;
-  if (at->hash == 0) at->hash = seen.code.front();
-  for (size_t i = 0; i < key.path.size(); ++i) {
-    at = &at->inlined[{key.path[i].site, key.path[i].callee}];
-    at->hash = seen.code[i + 1];
+  void add_inlined(const InlinedKey& key, const InlinedBody& inlined) {
+    Body* body = &roots_[key.root];
+    if (body->checksum == 0) body->checksum = inlined.code[0];
+    for (size_t i = 0; i < key.path.size(); ++i) {
+      if (key.path[i].site > kMostSite) return;
+      body = &body->inlined[{key.path[i].site, names_.of(key.path[i].callee)}];
+      body->checksum = inlined.code[i + 1];
+    }
+    for (const auto& [site, block] : inlined.blocks) add(body->probes, site, block.estimate);
+    if (const auto entry = inlined.blocks.find(1); entry != inlined.blocks.end()) {
+      body->head = entry->second.estimate;
+    }
   }
-  for (const auto& [site, block] : seen.blocks) at->lines[site] = {block.estimate, ""};
-  for (const auto& [what, site] : seen.sites) {
-    if (what.first != SlotKind::kCallTarget) continue;
-    at->lines[what.second] = targets_line(site.estimates.front(), &site.table, names);
-  }
-}
 
-void write_lines(const ProbedBody& body, const std::string& indent, const ProbeNames& names,
-                 std::string& out) {
-  for (const auto& [site, line] : body.lines) {
-    out += indent + std::to_string(site) + ": " + std::to_string(line.executions) + line.targets +
-           "\n";
+  // A call runs as often as its block, less the executions of bodies that are inlined in its place.
+  void add_calls(const MethodProfile& m) {
+    Body& body = roots_[m.key];
+    const auto shape = calls_.shapes.find(m.key);
+    const bool known = shape != calls_.shapes.end() && shape->second.cfg_hash == m.schema.cfg_hash;
+    if (!known) return;
+    for (const Anchor& a : shape->second.anchors) {
+      const bool calls = a.kind == AnchorKind::kCall || a.kind == AnchorKind::kIndirectCall;
+      const Slot* block = m.schema.find(SlotKind::kBlock, a.block);
+      if (!calls || block == nullptr || a.site == 0 || a.site > kMostSite) continue;
+      uint64_t count = m.estimates[block->word];
+      for (const auto& [at, inlined] : body.inlined) {
+        if (at.first == a.site) count -= std::min(count, inlined.head);
+      }
+      add(body.probes, a.site, count);
+      if (count != 0) add_callees(m, a, count, body.callees[a.site]);
+    }
   }
-  for (const auto& [call, inlined] : body.inlined) {
-    out += indent + std::to_string(call.first) + ": " + names.at(call.second) + ":" +
-           std::to_string(inlined.total()) + "\n";
-    write_lines(inlined, indent + " ", names, out);
+
+  void add_callees(const MethodProfile& m, const Anchor& a, uint64_t count,
+                   std::map<std::string, uint64_t>& to) const {
+    if (a.kind == AnchorKind::kCall) {
+      const MethodKey* callee = names_.with_hash(a.target, m.key.module_key);
+      if (callee != nullptr) to[names_.of(*callee)] = count;
+      return;
+    }
+    const Table* table = m.table(SlotKind::kCallTarget, a.site);
+    if (table == nullptr) return;
+    for (const auto& [key, entry] : *table) {
+      const MethodKey callee{key.module_key, static_cast<uint32_t>(key.value)};
+      if (entry.estimate != 0) add_saturating(to[names_.of(callee)], entry.estimate);
+    }
   }
-  out += indent + "!CFGChecksum: " + std::to_string(body.hash) + "\n";
-}
+
+  void write_probes(const Body& body, const std::string& indent) {
+    for (const auto& [site, count] : body.probes) {
+      out_ += indent + std::to_string(site) + ": " + std::to_string(count);
+      if (const auto at = body.callees.find(site); at != body.callees.end()) {
+        for (const auto& [name, n] : most_first(at->second)) {
+          out_ += " " + name + ":" + std::to_string(n);
+        }
+      }
+      out_ += "\n";
+    }
+  }
+
+  void write_checksum(const Body& body, const std::string& indent) {
+    out_ += indent + "!CFGChecksum: " + std::to_string(body.checksum) + "\n";
+  }
+
+  void write_nested_body(const Body& body, const std::string& indent) {
+    write_probes(body, indent);
+    for (const auto& [at, inlined] : body.inlined) {
+      out_ += indent + std::to_string(at.first) + ": " + at.second + ":" +
+              std::to_string(inlined.total()) + "\n";
+      write_nested_body(inlined, indent + " ");
+    }
+    write_checksum(body, indent);
+  }
+
+  void write_nested(const MethodKey& key, const Body& body) {
+    const uint64_t total = body.total();
+    if (total == 0) return;
+    out_ += names_.of(key) + ":" + std::to_string(total) + ":" + std::to_string(body.head) + "\n";
+    write_nested_body(body, " ");
+  }
+
+  void write_apart(const std::string& context, const Body& body) {
+    uint64_t own = 0;
+    for (const auto& [site, count] : body.probes) add_saturating(own, count);
+    if (own != 0) {
+      out_ += "[" + context + "]:" + std::to_string(own) + ":" + std::to_string(body.head) + "\n";
+      write_probes(body, " ");
+      write_checksum(body, " ");
+    }
+    for (const auto& [at, inlined] : body.inlined) {
+      write_apart(context + ":" + std::to_string(at.first) + " @ " + at.second, inlined);
+    }
+  }
+
+  const Profile& profile_;
+  const CallProfile& calls_;
+  const UniqueNames names_;
+  std::map<MethodKey, Body> roots_;
+  std::string out_;
+};
 
 }  // namespace
 
-std::string to_csspgo(const Profile& profile) {
-  const ProbeNames names = probe_names(profile);
-  std::map<MethodKey, ProbedBody> bodies;
-  for (const auto& [key, m] : profile.methods) {
-    if (m.check().ok()) add_own(m, names, bodies[key]);
-  }
-  for (const auto& [key, seen] : profile.inlined) {
-    if (seen.check(key).ok()) add_inlined(key, seen, names, bodies[key.root]);
-  }
-  std::string out;
-  for (const auto& [key, body] : bodies) {
-    if (body.lines.empty() && body.inlined.empty()) continue;
-    const auto entry = body.lines.find(1);
-    out += names.at(key) + ":" + std::to_string(body.total()) + ":" +
-           std::to_string(entry == body.lines.end() ? 0 : entry->second.executions) + "\n";
-    write_lines(body, " ", names, out);
-  }
-  return out;
+std::string to_csspgo(const Profile& profile, const CallProfile& calls, Contexts contexts) {
+  return CsspgoWriter(profile, calls).run(contexts);
 }
 
 }  // namespace uptier::profile

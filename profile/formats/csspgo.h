@@ -1,29 +1,31 @@
-// csspgo.h: writes LLVM's sample profile with pseudo-probes, as llvm-profgen writes it, in text.
+// csspgo.h: a profile as LLVM's sample profile with pseudo-probes, in text form.
 //
-// A site is a probe: blocks have the first numbers, calls the next ones, as in LLVM. So a line is
-// "site: executions", where LLVM without probes has a line of the source.
+//     name:total:head          of a method: the sum of its probes, and its calls
+//      PROBE: COUNT            a block, or a call
+//      PROBE: COUNT CALLEE:COUNT ...
+//      PROBE: CALLEE:total     a body that is inlined at a call, with its own probes below
+//      !CFGChecksum: HASH
+//
+// The ids of probes are sites: blocks in the order in which they were built, from 1, then calls. The checksum is
+// the hash of the code's control flow. With contexts, an inlined body is a record of its own, named by the
+// path of calls: "[root:PROBE @ callee]". Estimates are written, not raw counts.
+//
+// Calls are known only if the profile has the shape of the code, and callees of direct calls only if the
+// profile names them. LLVM's ids have 16 bits: sites above 65,535 are left out. Marks in names that would
+// break the format become '_'; a name that several methods have gets its method's key.
+//
+// Read by llvm-profdata and llvm-profgen of LLVM 22 and by its compiler's -fprofile-sample-use.
 #pragma once
 
 #include <string>
 
 #include "uptier/profile.h"
+#include "uptier/profile_calls.h"
 
 namespace uptier::profile {
 
-// Returns a record for each method with blocks, or with bodies inlined into it:
-//
-//     name:total:entries
-//      1: 10                    a block, or an indirect call with its targets:
-//      7: 4 callee:3 other:1
-//      8: inlined:20            a body that replaces the call 8, with its own lines
-//       1: 20
-//       !CFGChecksum: 5
-//      !CFGChecksum: 6
-//
-// The executions are estimates. `total` is the sum of the lines, bodies included; `entries` the
-// executions of block 1. Names are probe_names(). A site without a line is unknown, and one with 0 has
-// not been seen. Direct calls have no line, since a profile does not count them at their sites. A
-// checksum is the hash of the code; 0 is unknown. Sums stop at 2^64-1.
-std::string to_csspgo(const Profile& profile);
+enum class Contexts : bool { kNested, kApart };
+
+std::string to_csspgo(const Profile& profile, const CallProfile& calls, Contexts contexts);
 
 }  // namespace uptier::profile

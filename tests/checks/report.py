@@ -249,7 +249,8 @@ def contrast(page):
 def check_program(tool, source, work, browser):
     wasm = source / "examples/programs/wasm/objects.wasm"
     for name, seed in (("a", 1), ("b", 2)):
-        run(tool, "run", "--profile", work / f"{name}.upf", "-O", "loops=on", "-O", f"seed={seed}", wasm)
+        run(tool, "run", "--profile", work / f"{name}.upf", "-O", "loops=on", "-O", f"seed={seed}",
+            "-O", "sample_hz=0", wasm)
     run(tool, "report", work / "a.upf", "--module", wasm, "--against", work / "b.upf", "-o", work / "a.html")
     profile = json.loads(run(tool, "profile", "show", "--json", work / "a.upf"))
     page = Page(browser)
@@ -268,6 +269,21 @@ def check_program(tool, source, work, browser):
         page.press("Enter", times=1 if scheme == "light" else 2)
         check("and back to auto", page.text("#theme"), "Theme: auto")
         page.screenshot(work / f"{scheme}.png")
+
+
+def check_time(tool, source, work, browser):
+    """A profile with stack samples is ranked by time, with the shares that `profile top` has."""
+    wasm = source / "examples/programs/wasm/mix.wasm"
+    run(tool, "run", "--sample=5000", "--profile", work / "time.upf", wasm, "2000")
+    run(tool, "report", work / "time.upf", "-o", work / "time.html")
+    top = json.loads(run(tool, "profile", "top", "-n", "1000", "--json", work / "time.upf"))["methods"]
+    shares = [m["time"]["share"] for m in top if "place" not in m and "calls" in m]
+    page = Page(browser)
+    page.open((work / "time.html").as_uri())
+    page.settle()
+    check("by time at first", page.attribute("#head-time", "aria-sort"), "descending")
+    cells = page.evaluate("[...document.querySelectorAll('#grid-body .c-time')].map(e => parseFloat(e.textContent))")
+    check("shares of time", cells[:5], [round(100 * s, 2) for s in shares[:5]])
 
 
 def check_flame(tool, source, work, browser):
@@ -356,6 +372,7 @@ def main():
     work.mkdir(parents=True)
     with chromium.Browser(path) as browser:
         check_program(tool, source, work, browser)
+        check_time(tool, source, work, browser)
         check_flame(tool, source, work, browser)
         check_hostile(tool, work, browser)
         check_large(tool, work, browser)

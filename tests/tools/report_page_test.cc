@@ -106,6 +106,18 @@ TEST(ReportPage, holds_what_the_profile_holds) {
   EXPECT_TRUE(element(page, "part-2").is_null());
 }
 
+TEST(ReportPage, methods_have_the_time_that_samples_gave_them) {
+  ReportSource source = source_of({method(1, "main", {1}), method(2, "leaf", {1})});
+  const PathFrame main{TimePlace::kMethod, {0xa1, 1}}, leaf{TimePlace::kMethod, {0xa1, 2}};
+  source.file.calls.time.add({main}, 1, 100);
+  source.file.calls.time.add({main, leaf}, 1, 300);
+  const json data = element(page_of(source), "data");
+  EXPECT_EQ(data["sampled_ns"], 400);
+  EXPECT_EQ(data["methods"]["ns"], (json{100, 300}));
+  EXPECT_EQ(data["methods"]["total_ns"], (json{400, 300}));
+  EXPECT_EQ(element(page_of(source_of({method(1, "f", {1})})), "data")["sampled_ns"], 0);
+}
+
 TEST(ReportPage, tables_of_targets_and_values_name_methods_and_other_mass) {
   MethodProfile caller = method(1, "caller", {10});
   caller.schema.add(SlotKind::kCallTarget, 2, 4);

@@ -13,6 +13,7 @@
 #include "tiering/runtime/code_entries.h"
 #include "tiering/runtime/ir_text.h"
 #include "tiering/runtime/shutdown.h"
+#include "tiering/runtime/site_lookup.h"
 #include "tiering/serve/retired_hosts.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -173,6 +174,9 @@ uint64_t RuntimeImpl::fuel_left() const noexcept {
   return counts ? static_cast<uint64_t>(std::max<int64_t>(sampler::fuel(), 0)) : UINT64_MAX;
 }
 size_t RuntimeImpl::walk(std::span<CallSite> sites) noexcept { return walk_frames(engine_, sites); }
+std::optional<CodePlace> RuntimeImpl::site_at(const void* pc) const {
+  return find_site(engine_, pc);
+}
 
 // ---- Threads and their stacks -------------------------------------------------------------------
 

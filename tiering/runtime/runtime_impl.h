@@ -49,6 +49,7 @@ class RuntimeImpl final : public Runtime {
   uint32_t thread_number() const noexcept override;
   uint64_t fuel_left() const noexcept override;
   size_t walk(std::span<CallSite> sites) noexcept override;
+  std::optional<CodePlace> site_at(const void* pc) const override;
   Status attach() override;
   void detach() override;
   void quiescent() noexcept override;

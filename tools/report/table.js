@@ -3,12 +3,29 @@ const COLUMNS = [
   {id: 'name', title: 'Method', text: (r) => methods.name[r]},
   {id: 'tier', title: 'Tier', text: tierText, value: (r) => tier[r], when: timeline},
   {
+    id: 'time',
+    title: 'Time',
+    help: 'of the processor time, in the method itself, by stack samples',
+    value: (r) => methods.ns[r] / data.sampled_ns,
+    text: (r) => percent(methods.ns[r] / data.sampled_ns),
+    bar: true,
+    when: data.sampled_ns,
+  },
+  {
+    id: 'total',
+    title: 'Total',
+    help: 'of the processor time, with all that the method called',
+    value: (r) => methods.total_ns[r] / data.sampled_ns,
+    text: (r) => percent(methods.total_ns[r] / data.sampled_ns),
+    when: data.sampled_ns,
+  },
+  {
     id: 'share',
-    title: 'Share',
+    title: data.sampled_ns ? 'Blocks' : 'Share',
     help: 'of all executions of blocks',
     value: (r) => share[r],
     text: (r) => percent(share[r]),
-    bar: true,
+    bar: !data.sampled_ns,
   },
   {id: 'calls', title: 'Calls', value: (r) => methods.calls[r]},
   {id: 'samples', title: 'Samples', help: 'sampled calls and bursts of loops', value: (r) => samples[r]},
@@ -53,7 +70,7 @@ const wordTest = (word) => {
   const compared = /^(\w+)([<>])([\d.eE+]+)$/.exec(word);
   const column = compared && columnOf(compared[1].toLowerCase());
   if (column && column.value) {
-    const limit = Number(compared[3]) / (column.id === 'share' ? 100 : 1);
+    const limit = Number(compared[3]) / (['share', 'time', 'total'].includes(column.id) ? 100 : 1);
     return (r) => (compared[2] === '>' ? column.value(r) > limit : column.value(r) < limit);
   }
   if (word.startsWith('tier:')) return (r) => tierText(r).startsWith(word.slice(5));
@@ -63,7 +80,7 @@ const lowerNames = methods.name.map((n) => n.toLowerCase());
 
 const methodsView = (open) => {
   let rows = [],
-    sort = {id: 'share', down: true},
+    sort = {id: data.sampled_ns ? 'time' : 'share', down: true},
     chosen = -1;
   const filter = make('input', {
     type: 'search',
@@ -148,7 +165,7 @@ const methodsView = (open) => {
           make(
             'div',
             {role: 'gridcell', class: 'cell c-' + c.id, title: c.id === 'name' ? text : null},
-            c.bar ? bar(share[r] / (mostShare || 1)) : null,
+            c.bar ? bar(c.value(r) / (most[c.id] || 1)) : null,
             text,
           ),
         );
@@ -160,7 +177,10 @@ const methodsView = (open) => {
       detail.querySelector('[role=radio][tabindex="0"]')?.focus();
     },
   });
-  const mostShare = share.reduce((a, b) => Math.max(a, b), 0);
+  const most = {};
+  for (const c of COLUMNS.filter((column) => column.bar)) {
+    most[c.id] = methods.name.reduce((a, _, r) => Math.max(a, c.value(r)), 0);
+  }
 
   // The detail follows the active row, but not each row that a held key passes.
   let waiting = 0;
@@ -216,7 +236,7 @@ const methodsView = (open) => {
     }
   });
   sort.down = false;
-  sortBy('share');
+  sortBy(sort.id);
   if (rows.length) {
     chosen = rows[0];
     show(chosen, true);
