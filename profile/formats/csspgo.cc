@@ -43,6 +43,10 @@ std::string plain(std::string name) {
                         std::string_view(":[]@").find(c) != std::string::npos;
     if (breaks) c = '_';
   }
+  // In front, LLVM reads a digit as a count, and the marks as remarks and attributes.
+  const bool misread =
+      !name.empty() && std::string_view("0123456789#!").find(name[0]) != std::string_view::npos;
+  if (misread) name.insert(0, 1, '_');
   return name;
 }
 

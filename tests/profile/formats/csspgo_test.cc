@@ -124,5 +124,20 @@ TEST_F(CsspgoTool, llvm_reads_the_same_numbers) {
   }
 }
 
+TEST_F(CsspgoTool, llvm_reads_names_that_begin_with_a_digit_or_a_mark) {
+  for (const char* name : {"9 lives", "#leaf", "!leaf"}) {
+    Sample s;
+    s.p.methods.at({0xa1, 1}).name = name;
+    const std::string text = to_csspgo(s.p, s.calls, Contexts::kNested);
+    EXPECT_NE(text.find("\n 3: _"), std::string::npos) << text;
+    if (!installed("llvm-profdata-22"))
+      GTEST_SKIP() << "SKIPPED: llvm-profdata-22 is not installed";
+    std::ofstream(path("p.txt")) << text;
+    const test::RunResult r = in_dir("llvm-profdata-22 merge --sample --text p.txt -o -");
+    EXPECT_EQ(r.code, 0) << r.err;
+    EXPECT_EQ(r.out.size(), text.size()) << r.out << text;
+  }
+}
+
 }  // namespace
 }  // namespace uptier::csspgo_test
