@@ -109,7 +109,7 @@ class CsspgoWriter {
 
  private:
   static void add(std::map<SiteId, uint64_t>& to, SiteId site, uint64_t count) {
-    if (count != 0 && site <= kMostSite) add_saturating(to[site], count);
+    if (site <= kMostSite) add_saturating(to[site], count);
   }
 
   void add_method(const MethodProfile& m) {

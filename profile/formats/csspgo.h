@@ -8,7 +8,8 @@
 //
 // The ids of probes are sites: blocks in the order in which they were built, from 1, then calls. The checksum is
 // the hash of the code's control flow. With contexts, an inlined body is a record of its own, named by the
-// path of calls: "[root:PROBE @ callee]". Estimates are written, not raw counts.
+// path of calls: "[root:PROBE @ callee]". Estimates are written, not raw counts. A probe with
+// the count 0 never ran; one that is missing is unknown.
 //
 // Calls are known only if the profile has the shape of the code, and callees of direct calls only if the
 // profile names them. LLVM's ids have 16 bits: sites above 65,535 are left out. Marks in names that would

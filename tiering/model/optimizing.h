@@ -77,7 +77,8 @@ struct TalliedSum {
   };
   struct Block {
     double executions = 0;
-    double exact = 0;  // the counted part of them; the rest was estimated by shares
+    double exact = 0;     // the counted part of them; the rest was estimated by shares
+    double by_loops = 0;  // the part that follows from iterations, not from entries
     // A block with an exact count by which most of the others were estimated, and the number of
     // these.
     Place beside;

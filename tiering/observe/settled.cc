@@ -165,12 +165,32 @@ void Settled::refine(const Method& m, TalliedSum& sum) const {
   }
 }
 
+// Instrumented copies of optimized code add nothing to words. Stubs count their calls, but no word counts
+// their iterations: these are in the copies' own counters.
+void Settled::add_copies(const Method& m, TalliedSum& sum) const {
+  for (auto& [path, blocks] : sum.blocks) {
+    for (SiteId site = 1; site <= blocks.size(); ++site) {
+      TalliedSum::Block& b = blocks[site - 1];
+      if (b.by_loops <= 0 || b.executions <= 0) continue;
+      if (std::optional<Seen> in_copies = seen_of(m, {path, site})) {
+        b.executions += in_copies->count * std::min(b.by_loops / b.executions, 1.0);
+      }
+    }
+  }
+}
+
+TalliedSum Settled::optimized_part(const Method& m) const {
+  TalliedSum sum = tallied_.sum_of(m);
+  refine(m, sum);
+  add_copies(m, sum);
+  return sum;
+}
+
 MethodProfile Settled::profile_of(const Method& m) const {
   MethodProfile p = estimates_.profile_of(m);
   p.behind = m.ran_uncounted;
-  TalliedSum optimized = tallied_.sum_of(m);
+  TalliedSum optimized = optimized_part(m);
   if (!optimized.blocks.empty() && !p.schema.slots.empty()) {
-    refine(m, optimized);
     Executions ran = settle_blocks(m, optimized, p);
     settle_edges(m, ran, p);
     settle_targets(m, ran, p);
@@ -305,9 +325,8 @@ void add_edges(const Method& callee, const std::vector<TalliedSum::Block>& ran, 
 }  // namespace
 
 void Settled::settle_inlined(const Method& m, InlinedBodies& bodies) const {
-  TalliedSum optimized = tallied_.sum_of(m);
+  TalliedSum optimized = optimized_part(m);
   if (optimized.blocks.empty()) return;
-  refine(m, optimized);
   std::set<InlinedKey> ran;
   for (const auto& [path, blocks] : optimized.blocks) {
     if (path.empty()) continue;

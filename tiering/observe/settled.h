@@ -50,6 +50,8 @@ class Settled {
   void settle_edges(const Method& m, const Executions& ran, MethodProfile& p) const;
   void settle_targets(const Method& m, const Executions& ran, MethodProfile& p) const;
   void guess(const Method& m, MethodProfile& p) const;
+  TalliedSum optimized_part(const Method& m) const;
+  void add_copies(const Method& m, TalliedSum& sum) const;
   void refine(const Method& m, TalliedSum& sum) const;
   profile::Observed baseline_part(const Method& m, uint64_t calls) const;
 

@@ -63,6 +63,7 @@ void Tallied::add(const Method& m, const Version& v, TalliedSum& to) const {
     double executions = s.per * counts[s.word];
     b.executions += executions;
     if (s.exact) b.exact += executions;
+    if (s.word != jit::TallyTable::kEntries) b.by_loops += executions;
     if (executions <= b.most) continue;
     b.most = executions;
     b.beside = exact[s.word];

@@ -67,6 +67,7 @@ TEST(Csspgo, blocks_calls_and_inlined_bodies_are_probes) {
             " !CFGChecksum: 100\n"
             "a_leaf.00000000000000a1.1:40:40\n"
             " 1: 40\n"
+            " 2: 0\n"
             " !CFGChecksum: 101\n"
             "a_leaf.00000000000000b2.0:7:7\n"
             " 1: 7\n"

@@ -55,6 +55,13 @@ Options watching() {
   return o;
 }
 
+// Traces hold only what copies counted, so they are compared with profiles of these alone.
+Options watching_copies() {
+  Options o = watching();
+  o.count_optimized = false;
+  return o;
+}
+
 class Watched {
  public:
   explicit Watched(const Options& o, TraceSink* sink = nullptr)
@@ -196,7 +203,7 @@ TEST(ObserveOptimized, estimates_stand_for_all_calls_and_loops_count_to_their_en
 // What the copy counts of a method's own probes stands for all calls, as its blocks do.
 TEST(ObserveOptimized, probes_of_the_host_observe_optimized_code_too) {
   CollectingSink sink;
-  Watched w(watching(), &sink);
+  Watched w(watching_copies(), &sink);
   w.see(600'000);
   ASSERT_TRUE(w.has_copy("seen"));
   w.runtime().flush();
@@ -256,7 +263,7 @@ TEST(ObserveOptimized, what_probes_see_is_no_drift) {
 
 TEST(ObserveOptimized, the_trace_holds_what_the_profile_does) {
   CollectingSink sink;
-  Watched w(watching(), &sink);
+  Watched w(watching_copies(), &sink);
   w.settle(30);
   w.runtime().flush();
   ProfileBuilder builder;
