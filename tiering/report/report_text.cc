@@ -105,7 +105,8 @@ void observing_line(std::string& out, const MethodReport& m) {
   if (m.error_bound) text += "; profile error < " + percent(*m.error_bound);
   if (m.dual_error) text += "; scalable counters off by " + percent(*m.dual_error);
   if (m.behind)
-    text += (seen ? "; " : "") + std::string("counts fall behind: optimized code ran that counts nothing");
+    text += (seen ? "; " : "") +
+            std::string("counts fall behind: optimized code ran that counts nothing");
   line(out, "    %s", text.c_str());
 }
 
