@@ -10,10 +10,11 @@ overlap` has them; the median of --seeds runs, with the lowest and the highest. 
 thread's processor time in interleaved rounds: without any observation of optimized code, with
 tallies alone, with copies alone, and with both (the default), as ratios to the first.
 
---times N lets programs run N times as long. --wide METHODS:ROUNDS,... adds programs of many methods of
-equal weight (wide.py), none of which gets a copy of its own in time.
+--times N lets programs run some N times as long. --wide METHODS:ROUNDS,... adds programs of many methods of
+equal weight (wide.py), none of which gets a copy of its own in time. --wasm FILE:ARGUMENT:...,... adds
+modules of your own. --programs none leaves the examples out, --rounds 0 the costs.
 """
-import argparse, json, os, subprocess, tempfile
+import argparse, json, math, os, subprocess, tempfile
 
 import measure, wide
 from measure import PROGRAMS, guest_seconds, spread
@@ -70,10 +71,37 @@ def wide_cases(a, scratch):
         yield f"wide {rounds}", Case(a.tool, wasm, [])
 
 
+def own_cases(a):
+    for text in filter(None, a.wasm.split(",")):
+        wasm, *arguments = text.split(":")
+        name = os.path.basename(wasm).removesuffix(".wasm")
+        yield " ".join([name, *arguments]), Case(a.tool, wasm, arguments)
+
+
+# How sizes of programs grow so that they run `times` as long; by default in proportion.
+GROWTH = {
+    "spectral": lambda size, times: size * times ** 0.5,
+    "mandel": lambda size, times: size * times ** 0.5,
+    "bintrees": lambda size, times: size + math.log2(times),
+}
+
+
 def cases(a):
     for name, size in measure.chosen_programs(a):
         wasm = os.path.join(PROGRAMS, "wasm", name + ".wasm")
-        yield name, Case(a.tool, wasm, [] if a.test_size else [str(int(float(size) * a.times))])
+        grown = GROWTH.get(name, lambda size, times: size * times)(float(size), a.times)
+        yield name, Case(a.tool, wasm, [] if a.test_size else [str(int(grown))])
+
+
+def print_costs(measured):
+    print("\nprocessor time of the guest's thread over that without either, %")
+    print(f"{'program':<11}{'off':>9}" + "".join(f"{s:>22}" for s in list(SIDES)[1:]))
+    for name, m in measured.items():
+        row = [measure.percent(measure.ratios(m["times"], s, "off")) for s in list(SIDES)[1:]]
+        print(f"{name:<11}{spread(m['times']['off'])[0]:>7.3f} s" + "".join(f"{c:>22}" for c in row))
+    means = [measure.mean_ratio([measure.ratios(m["times"], s, "off") for m in measured.values()])
+             for s in list(SIDES)[1:]]
+    print(f"{'mean':<20}" + "".join(f"{100 * (v - 1):>+22.2f}" for v in means))
 
 
 def main():
@@ -82,10 +110,11 @@ def main():
     measure.add_arguments(ap)
     ap.add_argument("--times", type=float, default=1, help="how many times as long programs run")
     ap.add_argument("--wide", default="", help="METHODS:ROUNDS,...; see above")
+    ap.add_argument("--wasm", default="", help="FILE:ARGUMENT:...,...; see above")
     a = ap.parse_args()
     measured = {}
     with tempfile.TemporaryDirectory() as scratch:
-        for name, case in [*cases(a), *wide_cases(a, scratch)]:
+        for name, case in [*cases(a), *wide_cases(a, scratch), *own_cases(a)]:
             measure.progress(name)
             measured[name] = measure_case(case, a)
     measure.progress("")
@@ -102,14 +131,8 @@ def main():
                   if kind in m["overlaps"] and m["overlaps"][kind][2] > 0]
         if values:
             print(f"{kind}: mean {100 * sum(values) / len(values):.1f}, least {100 * min(values):.1f}")
-    print("\nprocessor time of the guest's thread over that without either, %")
-    print(f"{'program':<11}{'off':>9}" + "".join(f"{s:>22}" for s in list(SIDES)[1:]))
-    for name, m in measured.items():
-        row = [measure.percent(measure.ratios(m["times"], s, "off")) for s in list(SIDES)[1:]]
-        print(f"{name:<11}{spread(m['times']['off'])[0]:>7.3f} s" + "".join(f"{c:>22}" for c in row))
-    means = [measure.mean_ratio([measure.ratios(m["times"], s, "off") for m in measured.values()])
-             for s in list(SIDES)[1:]]
-    print(f"{'mean':<20}" + "".join(f"{100 * (v - 1):>+22.2f}" for v in means))
+    if a.rounds:
+        print_costs(measured)
     if a.json:
         with open(a.json, "w") as f:
             json.dump(measured, f, indent=1)

@@ -8,6 +8,7 @@
 namespace uptier::jit {
 
 struct LoopScope {
+  SiteId header = 0;  // of the block at the start of the loop
   std::vector<bool>
       sites;  // by site - 1: whether it is a block of the loop, or a call or probe in one
   std::vector<bool> inner;  // by LoopId: whether it lies in the loop; false for the loop itself

@@ -134,7 +134,7 @@ bool CopyControl::take_optimized(Method& m, uint32_t thread, const sampler::Note
                                  std::span<const uint64_t> counts) {
   const Version* copy = copy_numbered(m, note.copy);
   bool rounds = copy != nullptr && copy->osr_loop.valid();
-  sampler::Window w = observer_.optimized.take(m, thread, note, counts, rounds);
+  sampler::Window w = observer_.optimized.take(m, thread, note, counts, rounds ? copy : nullptr);
   if (w.samples == 0 || copy == nullptr) return false;
   std::vector<uint64_t> inlined = inlined_since(m, thread, *copy, counts);
   observer_.inlined.take(m, thread, *copy, counts, inlined, w.samples);

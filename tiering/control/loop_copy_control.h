@@ -16,9 +16,9 @@
 // however long it is.
 //
 // Windows cover the loop only, because the rest of the body is not sampled evenly. Their samples
-// are iterations, not weights of calls: the iterations of plain code are not counted, and in
-// estimates each observed iteration stands for itself. Decisions based on windows concern the
-// shares inside the loop.
+// are iterations, not weights of calls. In estimates, a window stands for all iterations of
+// optimized code since the window before, if the code counts them. Decisions based on windows
+// concern the shares inside the loop.
 //
 // If the profile of a loop is too far from the one its code was made from, the loop is compiled
 // again by rule (2) of uptier/policy.h; the code is assumed to have run since it was installed. The

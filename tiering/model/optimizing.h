@@ -59,6 +59,7 @@ struct LoopCopy {
   // Guarded by Runtime's state mutex.
   bool asked = false;  // once for each plain version
   CopyWindows windows;
+  double iterations = 0;  // in optimized code, when the last window arrived
 };
 struct LoopCopies {
   std::unique_ptr<LoopCopy[]> at;  // by LoopId

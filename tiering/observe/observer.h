@@ -38,7 +38,7 @@ class Observer {
         settled(live, estimates, tallied, directory),
         trace(options, live, directory, estimates, sink),
         streams(options, live, policy_, ladder, directory, estimates, trace, events),
-        optimized(live, ladder, directory, trace),
+        optimized(live, ladder, directory, tallied, trace),
         inlined(directory, trace),
         advisor(options, live, policy_, hosts_policy, estimates, decisions) {}
   Observer(const Observer&) = delete;

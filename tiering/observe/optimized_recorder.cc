@@ -25,8 +25,22 @@ uint64_t OptimizedRecorder::weight_of(Method& m, uint32_t thread, const sampler:
   return static_cast<uint64_t>(std::clamp(std::round(since), 1.0, 0x1p62));
 }
 
+// Returns how many iterations of optimized code a sampled one stands for. Bursts are spread over
+// time, and a phase with short iterations has more of them in the same time. Returns 1 if optimized
+// code does not count the loop.
+uint64_t OptimizedRecorder::weight_of_iterations(Method& m, const Version& copy, uint64_t samples) {
+  LoopCopy* loop = loop_copy(m, copy.osr_loop);
+  if (loop == nullptr) return 1;
+  TalliedSum sum = tallied_.sum_of(m);
+  const TalliedSum::Block* header = sum.find({{}, copy.scope.header});
+  if (header == nullptr) return 1;
+  double since = header->executions - std::exchange(loop->iterations, header->executions);
+  return static_cast<uint64_t>(
+      std::clamp(std::round(since / static_cast<double>(samples)), 1.0, 0x1p62));
+}
+
 sampler::Window OptimizedRecorder::take(Method& m, uint32_t thread, const sampler::Note& note,
-                                        std::span<const uint64_t> counts, bool rounds) {
+                                        std::span<const uint64_t> counts, const Version* loop) {
   assert(thread != 0 && thread < kEndedStream);
   Stream& s = m.flushed.own().streams[thread | kOptimizedStream];
   const Schema& schema = m.probes->schema();
@@ -34,9 +48,9 @@ sampler::Window OptimizedRecorder::take(Method& m, uint32_t thread, const sample
   w.samples = note.sampled_calls - std::min(s.sampled_calls, note.sampled_calls);
   if (w.samples == 0) return w;
   s.sampled_calls = note.sampled_calls;
-  // Iterations of plain code are not counted, so one that was sampled stands for itself.
-  uint64_t weight = rounds ? 1 : weight_of(m, thread, note, w.samples);
-  w.weight = rounds ? 1 : sampler::weight_of({note.rate}, ladder_);
+  uint64_t weight = loop != nullptr ? weight_of_iterations(m, *loop, w.samples)
+                                    : weight_of(m, thread, note, w.samples);
+  w.weight = loop != nullptr ? 1 : sampler::weight_of({note.rate}, ladder_);
   s.interval = weight;
   if (m.probes->counts_by_calls()) {
     // Every call is counted already; only inlined bodies add information.

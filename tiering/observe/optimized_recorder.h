@@ -12,6 +12,7 @@
 #include "sampler/snapshot_ring.h"
 #include "tiering/model/method.h"
 #include "tiering/observe/method_directory.h"
+#include "tiering/observe/tallied.h"
 #include "tiering/observe/trace_emitter.h"
 #include "uptier/options.h"
 
@@ -21,20 +22,22 @@ class OptimizedRecorder {
  public:
   // All outlive this. `live`: the options with later changes.
   OptimizedRecorder(const Options& live, const sampler::Ladder& ladder,
-                    const MethodDirectory& directory, TraceEmitter& trace)
-      : live_(live), ladder_(ladder), directory_(directory), trace_(trace) {}
+                    const MethodDirectory& directory, const Tallied& tallied, TraceEmitter& trace)
+      : live_(live), ladder_(ladder), directory_(directory), tallied_(tallied), trace_(trace) {}
 
   // Stores a snapshot and emits its events. Returns the executions since the previous one, as a
-  // window. `rounds`: the samples are iterations of a loop.
+  // window. `loop`: if the samples are iterations of a loop, its copy; otherwise null.
   sampler::Window take(Method& m, uint32_t thread, const sampler::Note& note,
-                       std::span<const uint64_t> counts, bool rounds);
+                       std::span<const uint64_t> counts, const Version* loop);
 
  private:
+  uint64_t weight_of_iterations(Method& m, const Version& copy, uint64_t samples);
   uint64_t weight_of(Method& m, uint32_t thread, const sampler::Note& note, uint64_t samples);
 
   const Options& live_;
   const sampler::Ladder& ladder_;
   const MethodDirectory& directory_;
+  const Tallied& tallied_;
   TraceEmitter& trace_;
 };
 

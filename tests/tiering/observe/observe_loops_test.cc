@@ -46,6 +46,7 @@ struct World {
   uint64_t patience = 4'000'000;                     // questions before the run is given up
   std::function<bool()> done = [] { return true; };  // asked then; ends the phase
   uint64_t rounds = 0, ones = 0, percent = 0;
+  std::chrono::nanoseconds pause{0};          // in each round
   std::vector<std::function<void()>> phases;  // each begins one; behind the last the loop ends
   size_t phase = 0;
 };
@@ -60,6 +61,10 @@ extern "C" int32_t next() noexcept {
       if (w.phase == w.phases.size()) return 2;
       w.phases[w.phase++]();
     }
+  }
+  if (w.pause.count() != 0) {
+    auto end = std::chrono::steady_clock::now() + w.pause;
+    while (std::chrono::steady_clock::now() < end) {}
   }
   bool one = w.rounds * 7919 % 100 < w.percent;
   w.ones += one;
@@ -121,6 +126,8 @@ class Living {
   }
   uint64_t samples() const { return profile().sampled_calls; }
   uint64_t rounds() const { return world_.rounds; }
+  uint64_t ones() const { return world_.ones; }
+  void pause(std::chrono::nanoseconds in_each_round) { world_.pause = in_each_round; }
   Runtime& runtime() { return *runtime_.runtime; }
   size_t versions(Copy copy) const {
     MethodReport m = report();
@@ -200,6 +207,29 @@ TEST(ObserveLoops, what_always_does_the_same_stays_as_it_is) {
   MethodProfile p = l.profile();
   EXPECT_GE(p.counts[1], 4 * kKnown);
   EXPECT_LE(p.counts[1], l.rounds());
+}
+
+// Bursts are spread over time, so both phases have as many samples.
+TEST(ObserveLoops, samples_of_short_rounds_stand_for_more_of_them) {
+  constexpr uint64_t kSamples = 640;
+  Living l(living());
+  l.phase(50, kKnown);
+  l.phase(100, kSamples);
+  l.then([&] { l.pause(std::chrono::microseconds(20)); });
+  l.phase(0, kSamples);
+  l.run();
+  MethodProfile p = l.profile();
+  const Slot* header = p.schema.find(SlotKind::kBlock, 2);
+  const Slot* one = p.schema.find(SlotKind::kBlock, 4);
+  ASSERT_TRUE(header != nullptr && one != nullptr);
+  auto share = [](uint64_t part, uint64_t all) {
+    return static_cast<double>(part) / static_cast<double>(all);
+  };
+  double seen = share(p.counts[one->word], p.counts[header->word]);
+  double estimated = share(p.estimates[one->word], p.estimates[header->word]);
+  double truth = share(l.ones(), l.rounds());
+  EXPECT_GT(std::abs(seen - truth), 0.05) << "phases are too much alike";
+  EXPECT_NEAR(estimated, truth, 0.05);
 }
 
 TEST(ObserveLoops, observing_ends_and_begins_again_as_it_is_set) {
