@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <span>
 
 #include "tiering/base/clock.h"
 #include "tiering/observe/indirect_targets.h"
@@ -137,7 +138,8 @@ bool CopyControl::take_optimized(Method& m, uint32_t thread, const sampler::Note
   sampler::Window w = observer_.optimized.take(m, thread, note, counts, rounds ? copy : nullptr);
   if (w.samples == 0 || copy == nullptr) return false;
   std::vector<uint64_t> inlined = inlined_since(m, thread, *copy, counts);
-  observer_.inlined.take(m, thread, *copy, counts, inlined, w.samples);
+  auto root = std::span(w.counts).first(std::min(w.counts.size(), m.shape->block_weights.size()));
+  observer_.inlined.take(m, thread, *copy, counts, root, inlined, w.samples);
   w.counts.insert(w.counts.end(), inlined.begin(), inlined.end());
   if (rounds) {
     loops_.take_rounds(m, *copy, std::move(w));

@@ -59,6 +59,7 @@ inline constexpr uint32_t kEndedStream = kOptimizedStream - 1;
 struct SeenInPlace {
   std::map<SiteId, InlinedBlock> blocks;
   InlinedSites sites;
+  std::vector<double> beside;  // estimates of the root's blocks in the same windows, by site - 1
 };
 using InlinedSeen = std::map<jit::InlinePath, SeenInPlace>;
 

@@ -75,15 +75,19 @@ struct TalliedSum {
   struct Place {
     jit::InlinePath path;
     SiteId site = 0;  // 0: none
+
+    friend bool operator==(const Place&, const Place&) = default;
   };
   struct Block {
     double executions = 0;
     double exact = 0;     // the counted part of them; the rest was estimated by shares
     double by_loops = 0;  // the part that follows from iterations, not from entries
-    // A block with an exact count by which most of the others were estimated, and the number of
-    // these.
+    // A block with an exact count by which most of the others were estimated, and its executions
+    // in versions that have this block beside it.
     Place beside;
-    double most = 0;
+    double beside_ran = 0;
+    double elsewhere = 0;  // executions in versions that count this block beside another
+    double most = 0;       // executions in one version
   };
   double calls = 0;                                      // calls that ran optimized code
   std::map<jit::InlinePath, std::vector<Block>> blocks;  // by block site - 1

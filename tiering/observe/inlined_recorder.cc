@@ -64,8 +64,8 @@ InlinedStream& InlinedRecorder::stream_of(Method& m, const InlinedSection& secti
 }
 
 void InlinedRecorder::take(Method& m, uint32_t thread, const Version& copy,
-                           std::span<const uint64_t> counts, std::vector<uint64_t>& came,
-                           uint64_t samples) {
+                           std::span<const uint64_t> counts, std::span<const uint64_t> root,
+                           std::vector<uint64_t>& came, uint64_t samples) {
   if (copy.sections.empty()) return;
   size_t own = m.probes->optimized_plan().bytes / 8;
   // The same calls as for the root's own blocks.
@@ -74,7 +74,7 @@ void InlinedRecorder::take(Method& m, uint32_t thread, const Version& copy,
   for (const InlinedSection& section : copy.sections) {
     if (!all_known(section.path)) continue;
     std::span words = std::span(came).subspan(section.word - own, section.sites.size());
-    note(m, section, words, samples, weight);
+    note(m, section, words, root, samples, weight);
     if (!trace_.on()) continue;
     InlinedStream& s = stream_of(m, section, copy);
     for (size_t i = 0; i < words.size(); ++i) s.seen.counts[i] += words[i];
@@ -106,13 +106,17 @@ void InlinedRecorder::take(Method& m, uint32_t thread, const Version& copy,
 
 // Adds the new counts of a section. A new path first removes the paths of methods that are gone.
 void InlinedRecorder::note(Method& m, const InlinedSection& section, std::span<const uint64_t> came,
-                           uint64_t samples, uint64_t weight) {
+                           std::span<const uint64_t> root, uint64_t samples, uint64_t weight) {
   assert(came.size() == section.sites.size());
   InlinedSeen& seen = m.flushed.own().inlined_seen;
   if (!seen.contains(section.path)) {
     std::erase_if(seen, [&](const auto& item) { return !all_known(item.first); });
   }
-  auto& blocks = seen[section.path].blocks;
+  auto& [blocks, sites, beside] = seen[section.path];
+  beside.resize(std::max(beside.size(), root.size()));
+  for (size_t i = 0; i < root.size(); ++i) {
+    beside[i] += static_cast<double>(root[i]) * static_cast<double>(weight);
+  }
   for (size_t i = 0; i < came.size(); ++i) {
     const uint64_t estimate = profile::mul_saturating(came[i], weight);
     profile::add(blocks[section.sites[i]], {came[i], estimate, samples});

@@ -34,9 +34,10 @@ class InlinedRecorder {
 
   // Adds `came`, the new executions by word in the inlined blocks of a method's copy, from so many
   // samples in the thread's last flush, and the contents of their slots: `counts` is the whole
-  // slab. Changes `came` to the window's counts for all of these words.
+  // slab, `root` the new executions of the root's blocks. Changes `came` to the window's counts for
+  // all of these words.
   void take(Method& m, uint32_t thread, const Version& copy, std::span<const uint64_t> counts,
-            std::vector<uint64_t>& came, uint64_t samples);
+            std::span<const uint64_t> root, std::vector<uint64_t>& came, uint64_t samples);
   // Returns the counts of bodies inlined into a method, if their methods still exist.
   InlinedBodies bodies_of(const Method& m) const;
 
@@ -46,7 +47,7 @@ class InlinedRecorder {
   };
   bool all_known(const jit::InlinePath& path) const;
   void note(Method& m, const InlinedSection& section, std::span<const uint64_t> came,
-            uint64_t samples, uint64_t weight);
+            std::span<const uint64_t> root, uint64_t samples, uint64_t weight);
   InlinedStream& stream_of(Method& m, const InlinedSection& section, const Version& copy);
   void emit(Method& m, const jit::InlinePath& path, InlinedStream& s);
   std::vector<Step> take_slots(Method& m, uint32_t thread, const Version& copy,

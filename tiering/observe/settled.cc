@@ -149,17 +149,40 @@ std::optional<Seen> seen_of(const Method& m, const TalliedSum::Place& at) {
 
 }  // namespace
 
+namespace {
+
+// The executions of the counted block beside a block, in plain code and in copies. For a block of an
+// inlined body, only in code with the body at this place.
+struct Beside {
+  double ran = 0, seen = 0, elsewhere = 0;
+};
+
+Beside beside_of(const Method& m, const TalliedSum& sum, const jit::InlinePath& path,
+                 const TalliedSum::Block& b, const Seen& seen) {
+  auto body = m.flushed->inlined_seen.find(path);
+  if (!path.empty() && b.beside.path.empty() && body != m.flushed->inlined_seen.end()) {
+    const std::vector<double>& beside = body->second.beside;
+    double estimate = b.beside.site <= beside.size() ? beside[b.beside.site - 1] : 0;
+    return {b.beside_ran, estimate, b.elsewhere};
+  }
+  const TalliedSum::Block* all = sum.find(b.beside);
+  return {all != nullptr ? all->executions : 0, seen.estimate, 0};
+}
+
+}  // namespace
+
 // A share is the frequency of a block relative to a counted one, from the time of compilation.
 // Copies that ran since know it better, in proportion to the executions they have seen.
 void Settled::refine(const Method& m, TalliedSum& sum) const {
   for (auto& [path, blocks] : sum.blocks) {
     for (SiteId site = 1; site <= blocks.size(); ++site) {
       TalliedSum::Block& b = blocks[site - 1];
-      const TalliedSum::Block* beside = sum.find(b.beside);
-      if (b.exact >= 0.999 * b.executions || beside == nullptr) continue;
+      if (b.exact >= 0.999 * b.executions || b.beside.site == 0) continue;
       std::optional<Seen> ran = seen_of(m, b.beside), own = seen_of(m, {path, site});
-      if (!ran || !own || ran->count < kLeastSeen || ran->estimate <= 0) continue;
-      double now = own->estimate * beside->executions / ran->estimate;
+      if (!ran || !own || ran->count < kLeastSeen) continue;
+      Beside beside = beside_of(m, sum, path, b, *ran);
+      if (beside.seen <= 0) continue;
+      double now = own->estimate * beside.ran / beside.seen + beside.elsewhere;
       b.executions = (now * ran->count + b.executions * kSeenBefore) / (ran->count + kSeenBefore);
     }
   }
@@ -310,9 +333,16 @@ void Settled::settle_targets(const Method& m, const Executions& ran, MethodProfi
 
 namespace {
 
-void add_edges(const Method& callee, const std::vector<TalliedSum::Block>& ran, InlinedBody& body) {
-  std::vector<double> blocks(callee.shape->block_weights.size());
-  for (size_t b = 0; b < std::min(blocks.size(), ran.size()); ++b) blocks[b] = ran[b].executions;
+// Returns the executions of a body's blocks, by site - 1.
+std::vector<double> executions_of(const InlinedBody& body, size_t blocks) {
+  std::vector<double> executions(blocks);
+  for (const auto& [site, b] : body.blocks) {
+    if (site <= blocks) executions[site - 1] = static_cast<double>(b.estimate);
+  }
+  return executions;
+}
+
+void add_edges(const Method& callee, std::span<const double> blocks, InlinedBody& body) {
   std::vector<double> edges = edges_seen(callee);
   fit_edges(callee.probes->flow_edges(), blocks, edges);
   for (size_t e = 0; e < edges.size(); ++e) {
@@ -323,6 +353,27 @@ void add_edges(const Method& callee, const std::vector<TalliedSum::Block>& ran, 
 }
 
 }  // namespace
+
+void settle_inlined_blocks(std::span<const TalliedSum::Block> ran,
+                           std::map<SiteId, InlinedBlock>& blocks) {
+  double known = 0, seen = 0;
+  for (const auto& [site, b] : blocks) {
+    if (site > ran.size() || ran[site - 1].executions <= 0) continue;
+    known += ran[site - 1].executions;
+    seen += static_cast<double>(b.estimate);
+  }
+  double scale = seen > 0 ? known / seen : 0;
+  for (auto& [site, b] : blocks) {
+    b.estimate = std::max(b.count, whole(static_cast<double>(b.estimate) * scale));
+  }
+  for (SiteId site = 1; site <= ran.size(); ++site) {
+    uint64_t n = whole(ran[site - 1].executions);
+    if (n == 0) continue;
+    InlinedBlock& b = blocks[site];
+    b.estimate = std::max(b.count, n);
+    if (b.samples == 0) b.samples = 1;
+  }
+}
 
 void Settled::settle_inlined(const Method& m, InlinedBodies& bodies) const {
   TalliedSum optimized = optimized_part(m);
@@ -343,27 +394,21 @@ void Settled::settle_inlined(const Method& m, InlinedBodies& bodies) const {
     if (!known) continue;
     auto at = bodies.try_emplace(key, std::move(body)).first;
     ran.insert(key);
-    for (SiteId site = 1; site <= blocks.size(); ++site) {
-      uint64_t n = whole(blocks[site - 1].executions);
-      auto block = at->second.blocks.find(site);
-      if (n == 0 && block == at->second.blocks.end()) continue;
-      InlinedBlock& b = at->second.blocks[site];
-      b.estimate = std::max(b.count, n);
-      if (b.samples == 0) b.samples = 1;
-    }
+    settle_inlined_blocks(blocks, at->second.blocks);
     const Method& callee = *directory_.method_of(path.back().method);
-    add_edges(callee, blocks, at->second);
+    std::vector<double> executions = executions_of(at->second, callee.shape->block_weights.size());
+    add_edges(callee, executions, at->second);
     std::span<const SiteId> block_of = callee.probes->blocks_of_slots();
     const auto& slots = callee.probes->schema().slots;
     for (auto& [kind_and_site, site] : at->second.sites) {
       if (kind_and_site.first != SlotKind::kCallTarget) continue;
       for (size_t i = 0; i < std::min(block_of.size(), slots.size()); ++i) {
         bool it = slots[i].kind == kind_and_site.first && slots[i].site == kind_and_site.second;
-        if (!it || block_of[i] == 0 || block_of[i] > blocks.size()) continue;
+        if (!it || block_of[i] == 0 || block_of[i] > executions.size()) continue;
         TableSum in_copies;
         uint64_t& other = site.estimates[slot_word::kTargetOther];
         add(&site.table, other, in_copies);
-        write({}, 0, in_copies, blocks[block_of[i] - 1].executions, site.table, other);
+        write({}, 0, in_copies, executions[block_of[i] - 1], site.table, other);
       }
     }
   }

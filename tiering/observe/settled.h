@@ -18,6 +18,7 @@
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -60,6 +61,16 @@ class Settled {
   const Tallied& tallied_;
   const MethodDirectory& directory_;
 };
+
+// Sets the estimates of an inlined body's blocks to their executions in optimized code, in place.
+//
+//   ran      by site - 1: the executions that follow from tallies; 0 if no tally stands for a block
+//   blocks   the samples of instrumented copies
+//
+// A block without a tally keeps its ratio to the others: copies and plain code differ in the blocks
+// that the optimizer leaves. If plain code ran none of the body, only the copies' counts remain.
+void settle_inlined_blocks(std::span<const TalliedSum::Block> ran,
+                           std::map<SiteId, InlinedBlock>& blocks);
 
 // Fits the edges of a graph to the executions of its blocks, in place.
 //

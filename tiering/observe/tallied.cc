@@ -6,6 +6,7 @@
 #include <span>
 
 #include "profile/base/wall.h"
+#include "tiering/observe/add_shares.h"
 #include "tiering/observe/ran_so_far.h"
 
 namespace uptier::tiering {
@@ -51,23 +52,7 @@ void Tallied::add(const Method& m, const Version& v, TalliedSum& to) const {
     counts.push_back(static_cast<double>(words_.count(w.at)) / w.step);
   }
   if (!v.osr_loop.valid()) to.calls += counts[jit::TallyTable::kEntries];
-  std::vector<TalliedSum::Place> exact(counts.size());
-  for (const jit::TallyShare& s : table.shares) {
-    if (s.exact && exact[s.word].site == 0) exact[s.word] = {v.tally_paths[s.body], s.site};
-  }
-  for (const jit::TallyShare& s : table.shares) {
-    if (counts[s.word] == 0) continue;
-    std::vector<TalliedSum::Block>& blocks = to.blocks[v.tally_paths[s.body]];
-    if (blocks.size() < s.site) blocks.resize(s.site);
-    TalliedSum::Block& b = blocks[s.site - 1];
-    double executions = s.per * counts[s.word];
-    b.executions += executions;
-    if (s.exact) b.exact += executions;
-    if (s.word != jit::TallyTable::kEntries) b.by_loops += executions;
-    if (executions <= b.most) continue;
-    b.most = executions;
-    b.beside = exact[s.word];
-  }
+  add_shares(table, v.tally_paths, counts, to);
 }
 
 TalliedSum Tallied::sum_of(const Method& m) const {
