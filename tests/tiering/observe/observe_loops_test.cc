@@ -203,7 +203,7 @@ TEST(ObserveLoops, what_always_does_the_same_stays_as_it_is) {
   // The first is of eight rounds, and hardly what it would be made from later.
   EXPECT_LE(l.versions(Copy::kPlain), 2u);
   EXPECT_LE(l.versions(Copy::kInstrumented), l.versions(Copy::kPlain));
-  // A round that was seen stands for itself, and no round was seen twice.
+  // No round was seen twice.
   MethodProfile p = l.profile();
   EXPECT_GE(p.counts[1], 4 * kKnown);
   EXPECT_LE(p.counts[1], l.rounds());
