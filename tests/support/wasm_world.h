@@ -38,7 +38,7 @@ inline Bytes assemble(std::string_view text) {
   return stream.output_buffer().data;
 }
 
-// How a test's engine runs code.
+// The settings with which a test's engine runs code.
 struct Mode {
   const char* name;
   TierMode tier;

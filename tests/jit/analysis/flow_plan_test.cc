@@ -1,4 +1,5 @@
-// Where flow counters go: the graphs of bodies, the plans, and the code that implements them.
+// Flow counters: the graphs of bodies, the plans that place the counters, and the code that
+// implements them.
 #include <gtest/gtest.h>
 
 #include "jit/analysis/flow_graph.h"

@@ -81,7 +81,7 @@ b2:
   EXPECT_EQ(frame.slot[2], 0);  // a constant is materialized again at each use
   EXPECT_NE(frame.slot[3], 0);
   EXPECT_NE(frame.slot[4], 0);
-  EXPECT_EQ(frame.slot[5], 0);  // lives in its block only
+  EXPECT_EQ(frame.slot[5], 0);  // used in its block only
   EXPECT_EQ(frame.size % 16, 0u);
   for (int32_t s : frame.slot) {
     if (s == 0) continue;

@@ -1,4 +1,4 @@
-// Which parameters are worth probing, and where their probes go.
+// The choice of the parameters that are worth probing, and the places of their probes.
 #include "jit/analysis/param_uses.h"
 
 #include <gtest/gtest.h>

@@ -175,7 +175,7 @@ struct Compared {
   size_t bodies = 0;
 };
 
-// The IR that inlining leaves, in the interpreter, against the IR as built.
+// Compares the IR after inlining with the IR as built, both in the interpreter.
 Compared compare_ir(uint64_t seed, const RandomOptions& options) {
   Compared c;
   jit::Module module = random_module(seed, options);

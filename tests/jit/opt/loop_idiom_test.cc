@@ -1,5 +1,5 @@
-// Loops that one operation replaces, at the edges of what the pass accepts: compares the original
-// loop in the interpreter with the transformed loop in machine code.
+// Loops that one operation replaces, at the limits of the pass: compares the original loop in the
+// interpreter with the transformed loop in machine code.
 #include "jit/opt/passes.h"
 #include "tests/support/compare.h"
 #include "tests/support/opt_harness.h"

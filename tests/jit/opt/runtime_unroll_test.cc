@@ -1,5 +1,5 @@
-// Loops that run many rounds, at the edges of what one test for several rounds may decide: compares
-// the loop before and after the pass, both in the interpreter.
+// Loops that run many rounds, where one test decides several rounds at the limits of the numbers:
+// compares the loop before and after the pass, both in the interpreter.
 #include "jit/opt/passes.h"
 #include "tests/support/compare.h"
 #include "tests/support/opt_harness.h"

@@ -152,7 +152,7 @@ TEST(InlinedCounts, probes_of_larger_bodies_see_what_the_interpreter_does) {
   EXPECT_GT(tally.targets_of_bodies, 30u);
 }
 
-// A level that is written out is the same method at the same site, and has words of its own.
+// In unrolled recursion each level is the same method at the same site, but has words of its own.
 TEST(InlinedCounts, probes_of_a_recursion_are_told_apart_by_level) {
   jit::Module module = *jit::parse_module(R"(
 func @down(i32) -> i32 {

@@ -1,4 +1,4 @@
-// Which operations an access folds into its address.
+// The folding of operations into the address of an access.
 #include "jit/x64/address.h"
 
 #include <gtest/gtest.h>
