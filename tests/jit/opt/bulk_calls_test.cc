@@ -119,7 +119,7 @@ TEST(BulkCalls, without_the_promise_a_constant_length_is_a_call) {
   EXPECT_EQ(calls - before, 1u);
 }
 
-// The code loads the length from this address, to which no test copies.
+// The code loads the length from this address. No test copies to it.
 constexpr uint32_t kLengthAt = 2000;
 
 Options guessing(std::initializer_list<std::pair<const char*, const char*>> more = {}) {

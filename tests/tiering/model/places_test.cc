@@ -15,7 +15,7 @@ class PlacesTest : public testing::Test {
     }
   }
   Method& method(uint32_t i) { return methods_.at(i); }
-  // Puts the method into the state in which no thread can hold it any more.
+  // Removes the method, in the state that it has once no thread can hold it any more.
   void remove(uint32_t i) {
     method(i).removed = true;
     method(i).host_use = HostUse::kOver;

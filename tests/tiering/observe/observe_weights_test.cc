@@ -48,8 +48,8 @@ TEST(ObserveWeights, squares_of_rates_that_adapt_are_those_of_the_trace) {
   const MethodProfile& seen = both.runtime;
   ASSERT_GT(seen.sampled_calls, 0u);
   ASSERT_LT(seen.sampled_calls, seen.calls);
-  // Cauchy-Schwarz: the sum of squares is at least that of equal weights. Half is enough because
-  // the last calls are not flushed.
+  // Cauchy-Schwarz: the sum of squares is at least as large as with equal weights. Half is enough
+  // because the last calls are not flushed.
   const auto calls = static_cast<double>(seen.calls);
   const auto samples = static_cast<double>(seen.sampled_calls + seen.bursts);
   EXPECT_GE(static_cast<double>(seen.weight_squares), 0.5 * calls * calls / samples);

@@ -243,7 +243,8 @@ TEST(LiveSettings, bursts_of_rates_that_adapt_are_those_of_what_is_observed_late
   EXPECT_GE(p.methods.begin()->second.counts[1] / m.bursts, 500u) << "long ones";
 }
 
-// ---- The policy's, and what is kept -----------------------------------------------------------
+// ---- Settings of the policy, and limits on kept records
+// -------------------------------------------
 
 TEST(LiveSettings, a_log_replays_with_what_was_set) {
   Options o = options({{"workers", "0"}, {"measure_rates", "off"}, {"value_samples", "1000000"}});

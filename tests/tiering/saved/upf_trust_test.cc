@@ -1,5 +1,5 @@
-// How far a saved profile is trusted: code made from it is watched for drift, a drifted run is not
-// saved as if it had been like the earlier ones, and observed values are speculated on in the next
+// The trust in a saved profile: code made from it is watched for drift, a drifted run is not saved
+// as if it had been like the earlier ones, and observed values are speculated on in the next
 // process.
 #include <gtest/gtest.h>
 

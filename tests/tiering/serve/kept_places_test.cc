@@ -1,4 +1,5 @@
-// The slot of a removed method: what keeps it from being reused, and what is released with it.
+// The slot of a removed method: the reasons that keep it from being reused, and the memory that is
+// released with it.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -165,8 +166,8 @@ TEST(KeptPlaces, removal_waits_for_the_compilation_of_the_method) {
   t.join();
 }
 
-// ---- What is released with a slot
-// -----------------------------------------------------------------
+// ---- Memory that is released with a slot
+// ----------------------------------------------------------
 
 // A method with so many blocks that a few of them fill the counter memory.
 MethodId blocks_of(Workshop& w, uint64_t least) {
