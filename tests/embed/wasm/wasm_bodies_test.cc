@@ -18,8 +18,8 @@ Bytes read_file(const std::filesystem::path& path) {
   return Bytes(std::istreambuf_iterator<char>(in), {});
 }
 
-// Compares the validation at load with a validator of single bodies. With `anew`, the validator
-// reads the declarations again; otherwise it gets the rules that reading has made.
+// Compares the validation at load with a validator of single bodies, which either reads the
+// declarations again (`anew`) or gets the rules that reading has made.
 void expect_same(const Bytes& bytes, bool anew) {
   auto whole = read_module(bytes);
   auto later = read_module(bytes, Bodies::kLater);
