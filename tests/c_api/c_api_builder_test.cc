@@ -1,4 +1,5 @@
-// The C API's builder: what it builds is what C++ builds, and misuse is refused, never undefined.
+// The C API's builder: it builds the same as the C++ builder, and misuse is refused, never
+// undefined.
 #include "tests/support/c_api_world.h"
 #include "uptier/runtime.h"
 
@@ -7,8 +8,8 @@ namespace {
 
 using CApiBuilder = CApi;
 
-// One body with every function of the builder, in C and in C++. Arguments are evaluated in any
-// order, so no call has two that append.
+// One body with every function of the builder, in C and in C++. The evaluation order of arguments
+// is unspecified, so no call has two arguments that append instructions.
 void everything_in_c(uptier_builder* b, uptier_method callee) {
   const uptier_value x = uptier_build_param(b, 0), y = uptier_build_param(b, 1);
   EXPECT_EQ(uptier_build_type_of(b, x), uptier_type{UPTIER_TYPE_I64});
@@ -161,7 +162,7 @@ TEST_F(CApiBuilder, every_builder_function_builds_what_cpp_builds) {
 }
 
 struct Misuse {
-  const char* message;  // a part of what the build fails with
+  const char* message;  // a part of the error message
   Body body;
 };
 
@@ -170,7 +171,6 @@ constexpr uptier_value kNoValue = {0}, kFarValue = {1000};
 constexpr uptier_block kNoBlock = {0}, kFarBlock = {1000};
 
 // Misuse that the builder refuses at once.
-// clang-format off
 const Misuse kRefused[] = {
     {"uptier_build_param: there is no parameter 2", [](auto* b) { uptier_build_param(b, 2); }},
     {"uptier_build_param: there is no", [](auto* b) { uptier_build_param(b, SIZE_MAX); }},
@@ -369,7 +369,8 @@ const Misuse kRefused[] = {
      [](auto* b) { uptier_build_probe(b, UPTIER_PROBE_LOG, kNoValue, 0, nullptr); }},
     {"probe: there is no value",
      [](auto* b) { uptier_build_probe(b, UPTIER_PROBE_HIT, kFarValue, 0, nullptr); }},
-    {"known_count: there is no counter, hit or gauge", [](auto* b) { uptier_build_known_count(b, 0); }},
+    {"known_count: there is no counter, hit or gauge",
+     [](auto* b) { uptier_build_known_count(b, 0); }},
     {"known_count: there is no counter, hit or gauge",
      [](auto* b) {
        uint32_t index = 0;
@@ -386,7 +387,7 @@ TEST_F(CApiBuilder, misuse_of_the_builder_is_refused_once_and_for_all) {
       misuse.body(b);
       EXPECT_EQ(uptier_build_status(b, &e), UPTIER_INVALID_ARGUMENT) << misuse.message;
       EXPECT_EQ(e.status, UPTIER_INVALID_ARGUMENT);
-      // Everything that follows does nothing and cannot hide the first error.
+      // Later calls do nothing and cannot hide the first error.
       EXPECT_EQ(uptier_build_param(b, 0).id, 0u);
       EXPECT_EQ(uptier_build_create_block(b).id, 0u);
       EXPECT_EQ(uptier_build_current(b).id, 0u);
@@ -399,7 +400,7 @@ TEST_F(CApiBuilder, misuse_of_the_builder_is_refused_once_and_for_all) {
   }
 }
 
-// Misuse that only the whole body shows; the verifier finds it.
+// Misuse that only the complete body shows; the verifier finds it.
 const Misuse kInvalid[] = {
     {"", [](auto*) {}},  // the entry block does not end
     {"", [](auto* b) { uptier_build_jump(b, uptier_build_create_block(b)); }},

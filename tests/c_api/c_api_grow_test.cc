@@ -1,5 +1,5 @@
-// Structs of the C API that grow: callers that were made for an earlier version of uptier.h, which
-// pass shorter structs and own no byte behind them; and what host entries that trap need.
+// Structs of the C API that grow: callers compiled for an earlier version of uptier.h pass shorter
+// structs, and the bytes after them do not belong to the struct. Also host entries that trap.
 #include <cstddef>
 
 #include "tests/support/c_api_world.h"
@@ -9,7 +9,7 @@ namespace {
 
 using CApiGrow = CApi;
 
-// A struct as an earlier version had it, with what happens to lie behind it.
+// A struct as in an earlier version, followed by arbitrary bytes.
 template <typename T, size_t kSize>
 struct Earlier {
   explicit Earlier(const T& now) {
@@ -31,7 +31,7 @@ struct Earlier {
 
 TEST_F(CApiGrow, an_earlier_method_info_is_taken_and_nothing_behind_it_is_read) {
   BodyHost& host = keep({ret_first});
-  // Behind it stands nonsense: a host_may_trap and a describes_at_once that would be refused.
+  // The bytes after it would be an invalid host_may_trap and describes_at_once.
   Earlier<uptier_method_info, offsetof(uptier_method_info, host_may_trap)> info(
       info_of("first", &host, signature(2)));
   uptier_method m = {};
@@ -74,7 +74,7 @@ TEST_F(CApiGrow, earlier_totals_are_written_to_their_end_and_no_further) {
   EXPECT_EQ(uptier_runtime_method_totals(runtime_, m, one.get(), &error_), UPTIER_INVALID_ARGUMENT);
 }
 
-// A caller of a later version learns from `size` how much an older library has filled in.
+// From `size`, a caller of a later version learns how much an older library has filled in.
 TEST_F(CApiGrow, later_totals_are_written_as_far_as_the_library_knows_them) {
   struct {
     uptier_totals totals = {};
@@ -87,7 +87,7 @@ TEST_F(CApiGrow, later_totals_are_written_as_far_as_the_library_knows_them) {
 }
 
 TEST_F(CApiGrow, what_was_registered_and_compiled_but_never_counted_was_not_called) {
-  create({{"tier", "baseline"}});  // no samples, so nothing is counted
+  create({{"tier", "baseline"}});  // no samples, so these stay 0
   BodyHost& broken = keep({[](uptier_builder*) {}, UPTIER_UNSUPPORTED, "no such bytecode"});
   uptier_method m = add("broken", broken, signature(1));
   EXPECT_EQ(invoke(m, {1}), UPTIER_TRAPPED);
@@ -101,7 +101,7 @@ TEST_F(CApiGrow, what_was_registered_and_compiled_but_never_counted_was_not_call
 
 // ---- Host entries that trap ---------------------------------------------------------------------
 
-// An interpreter: refuses odd numbers.
+// An interpreter that traps on odd numbers.
 extern "C" int64_t half_or_trap(int64_t x) {
   if (x % 2 != 0) {
     EXPECT_EQ(uptier_raise(UPTIER_TRAP_HOST, static_cast<uint64_t>(x)), UPTIER_OK);
@@ -119,7 +119,7 @@ TEST_F(CApiGrow, an_interpreter_raises_and_its_compiled_callers_end_with_it) {
   uptier_method half = {};
   ASSERT_EQ(uptier_runtime_add_method(runtime_, &info, &half, &error_), UPTIER_OK);
 
-  int64_t went_on = 0;  // set by the caller's code behind the call
+  int64_t went_on = 0;  // set by the caller's code after the call
   BodyHost& host = keep({[&](uptier_builder* b) {
     uptier_value x = uptier_build_param(b, 0);
     uptier_value h = uptier_build_call(b, half, &x, 1);

@@ -1,4 +1,5 @@
-// Hosts with an interpreter, behind the C API: guards that fail come back to it, loops leave it.
+// Hosts with an interpreter, through the C API: failed guards return to the interpreter, and loops
+// leave it.
 #include <thread>
 
 #include "tests/support/c_api_world.h"
@@ -17,7 +18,7 @@ class CApiHost : public CApi {
 
 // ---- Guards -------------------------------------------------------------------------------------
 
-// Adds what is below 1000; the rest is the interpreter's.
+// Adds if x is below 1000; otherwise exits to the interpreter.
 void guarded(uptier_builder* b) {
   uptier_value x = uptier_build_param(b, 0), y = uptier_build_param(b, 1);
   const uptier_value slots[] = {y, x};
@@ -28,7 +29,7 @@ void guarded(uptier_builder* b) {
 }
 
 struct Seen {
-  BodyHost host;  // first: it is the method's user
+  BodyHost host;  // must be first: it is the method's user pointer
   uptier_host_frame frame = {};
   uint64_t slots[2] = {};
   bool raises = false;
@@ -62,7 +63,7 @@ TEST_F(CApiHost, a_guard_that_fails_goes_on_in_the_host) {
     seen.raises = true;
     EXPECT_EQ(invoke(m, {4000, 2}), UPTIER_TRAPPED);
     EXPECT_EQ(outcome_.detail, 9u);
-    uptier_runtime_destroy(runtime_);  // before its user
+    uptier_runtime_destroy(runtime_);  // must be destroyed before its user pointer
     runtime_ = nullptr;
   }
 }
@@ -154,7 +155,7 @@ TEST_F(CApiHost, a_loop_of_the_interpreter_is_left_in_the_middle) {
   uptier_runtime_detach(runtime_);
 }
 
-// n times 5, says the description; slots i, total and step.
+// Describes n times 5; slots i, total and step.
 void multiples(uptier_builder* b) {
   uptier_variable v[3];
   for (int k = 0; k < 3; ++k) {
@@ -180,7 +181,7 @@ void multiples(uptier_builder* b) {
   uptier_build_ret(b, uptier_build_use(b, v[1]));
 }
 
-// Comes to the loop by a way that the description leaves out: its step is 7.
+// Reaches the loop with a step of 7, which the description does not predict.
 extern "C" uint64_t interpret_multiples(uint64_t n) {
   Interpreter& in = *interpreter;
   uint64_t frame[3] = {0, 0, 7};

@@ -1,15 +1,15 @@
-// The part of c_api_policy_test.cc that has to be C: a policy, and a log replayed.
+// The part of c_api_policy_test.cc that must be C: a policy, and the replay of a log.
 #include <stdio.h>
 #include <string.h>
 
 #include "uptier/uptier.h"
 
-// Compiles nothing before a method has had `least` calls; counts what it was asked.
+// Compiles nothing before a method has had `least` calls; counts the questions and changed answers.
 typedef struct c_patient {
   uint64_t least;
   uint64_t asked;
   uint64_t changed;
-  uint32_t action;  // UPTIER_ACTION_KEEP: answers as above; any other number is the answer
+  uint32_t action;  // UPTIER_ACTION_KEEP: answers as above; any other number is the answer itself
 } c_patient;
 
 static void be_patient(void* user, const uptier_question* q, uptier_decision* answer) {
@@ -17,7 +17,7 @@ static void be_patient(void* user, const uptier_question* q, uptier_decision* an
   ++p->asked;
   if (p->action != UPTIER_ACTION_KEEP) {
     answer->action = p->action;
-    memset(answer->reason, 'x', sizeof answer->reason);  // without an end
+    memset(answer->reason, 'x', sizeof answer->reason);  // without a terminator
     return;
   }
   if (answer->action == UPTIER_ACTION_KEEP || q->calls >= p->least) return;
@@ -35,8 +35,8 @@ uptier_status c_create_patient(const uptier_options* options, c_patient* p, upti
   return uptier_runtime_create_with_policy(options, NULL, &policy, out, error);
 }
 
-// Replays every record of the log that has inputs. Returns how many came out otherwise than they
-// stand there; -1 for an error. `*replayed` receives how many there were.
+// Replays every record of the log that has inputs. Returns how many decisions differ from the log;
+// -1 on an error. `*replayed` receives the number of replayed records.
 int c_replay_all(const uptier_decisions* log, const uptier_options* options, c_patient* p,
                  size_t* replayed, uptier_error* error) {
   const uptier_policy policy = {sizeof policy, p, be_patient};

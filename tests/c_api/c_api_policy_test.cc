@@ -1,4 +1,4 @@
-// A policy of the host's, the log of decisions and replay, behind the C API.
+// A host's policy, the log of decisions and its replay, through the C API.
 #include "tests/support/c_api_world.h"
 
 extern "C" {
@@ -29,7 +29,7 @@ class CApiPolicy : public CApi {
   void set(const char* name, const char* value) {
     ASSERT_EQ(uptier_options_set(options_, name, value, &error_), UPTIER_OK) << error_.message;
   }
-  // Returns the tier that `calls` calls of a method bring it to.
+  // Calls a method `calls` times; returns its tier.
   uptier_tier run(uint64_t calls) {
     EXPECT_EQ(c_create_patient(options_, &patient_, &runtime_, &error_), UPTIER_OK)
         << error_.message;
@@ -83,7 +83,7 @@ TEST_F(CApiPolicy, policy_that_waits_keeps_methods_where_they_are_and_its_reason
     said += std::string(r.reason).ends_with(" calls are few");
   }
   EXPECT_EQ(said, patient_.changed);
-  // With the same policy the log comes out as it is, without it otherwise.
+  // The replay gives the same decisions with the same policy, and others without it.
   size_t replayed = 0;
   EXPECT_EQ(c_replay_all(log_, options_, &patient_, &replayed, &error_), 0) << error_.message;
   EXPECT_EQ(c_replay_all(log_, options_, nullptr, &replayed, &error_), static_cast<int>(said));

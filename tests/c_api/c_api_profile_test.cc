@@ -1,4 +1,4 @@
-// What is observed, as C gets it: probes of every kind, records of logs, traces, saved profiles.
+// Observations through the C API: probes of every kind, log records, traces, saved profiles.
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -114,7 +114,7 @@ TEST_F(CApiProfile, records_that_were_overwritten_are_in_the_totals) {
 
 // ---- Traces -------------------------------------------------------------------------------------
 
-// What a sink was given.
+// The bytes that a sink received.
 struct Taken {
   std::vector<std::byte> bytes;
   int writes = 0;
@@ -237,7 +237,7 @@ TEST_F(CApiProfile, a_profile_is_saved_and_the_next_process_may_ask_it) {
   EXPECT_EQ(a.max, 9);
   ASSERT_EQ(ask("call_target#8", 2), UPTIER_OK);
   EXPECT_EQ(a.kind, uint32_t{UPTIER_ANSWER_TARGETS});
-  EXPECT_EQ(a.other, 10u);  // numbers are no methods
+  EXPECT_EQ(a.other, 10u);  // the values are not methods
 
   EXPECT_EQ(ask("value#3", 2), UPTIER_NOT_FOUND);
   EXPECT_STREQ(error_.message, "the profile has no data for value#3");
@@ -273,9 +273,9 @@ TEST_F(CApiProfile, a_profile_that_cannot_be_written_is_an_error) {
   std::filesystem::remove_all(dir);
 }
 
-// ---- Threads that wait --------------------------------------------------------------------------
+// ---- Blocked threads ----------------------------------------------------------------------------
 
-// Code that was removed is freed while a thread waits that has said so, and not before.
+// Removed code is freed while a thread waits only if the thread has declared itself blocked.
 TEST_F(CApiProfile, a_thread_that_waits_holds_no_code_back) {
   uptier_method m = add("first", keep({ret_first}), signature(2));
   std::atomic<int> step{0};

@@ -1,6 +1,6 @@
-// Random calls of the C API's builder, mostly wrong: whatever they are, the build fails with a
-// message or makes IR that the verifier accepts; nothing aborts. With asserts on, this says that
-// the checks of the C API cover what FunctionBuilder takes on trust.
+// Random calls of the C API's builder, mostly wrong: the build either fails with a message or makes
+// IR that the verifier accepts; nothing aborts. With asserts on, this shows that the checks of the
+// C API cover everything that FunctionBuilder takes on trust.
 #include <random>
 
 #include "tests/support/c_api_world.h"
@@ -10,7 +10,7 @@ namespace {
 
 using CApiRandom = CApi;
 
-// Picks numbers: mostly small, which may be ids; now and then anything.
+// Picks numbers: mostly small ones, which may be ids; now and then any number.
 class Picker {
  public:
   explicit Picker(uint32_t seed) : random_(seed) {}
@@ -113,7 +113,7 @@ TEST_F(CApiRandom, calls_never_abort) {
     invalid += said == UPTIER_OK && built != UPTIER_OK;
     ASSERT_EQ(uptier_runtime_remove_methods(runtime_, &m, 1, &error_), UPTIER_OK);
   }
-  // All three kinds come up, so the numbers picked are neither too good nor too bad.
+  // All three outcomes occur, so the numbers are neither too good nor too bad.
   EXPECT_GT(good, 20);
   EXPECT_GT(refused, 1000);
   EXPECT_GT(invalid, 1000);

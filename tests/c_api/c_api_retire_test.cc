@@ -1,4 +1,5 @@
-// uptier_runtime_retire_methods: what frames of a method need lives until they are gone.
+// uptier_runtime_retire_methods: a host keeps everything that a method's frames need until they are
+// gone.
 #include "tests/support/c_api_world.h"
 
 namespace uptier::test::c_api_retire_test {

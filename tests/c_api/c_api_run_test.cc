@@ -74,7 +74,7 @@ TEST_F(CApiRun, the_log_goes_where_the_options_say) {
   ASSERT_EQ(uptier_runtime_add_method(runtime, &info, &m, &error_), UPTIER_OK);
   uptier_code entry = nullptr;
   ASSERT_EQ(uptier_runtime_entry(runtime, m, &entry, &error_), UPTIER_OK);
-  EXPECT_EQ(reinterpret_cast<int64_t (*)(int64_t)>(entry)(5), 5);  // of no attached thread
+  EXPECT_EQ(reinterpret_cast<int64_t (*)(int64_t)>(entry)(5), 5);  // the thread is not attached
   uptier_totals totals = {};
   totals.size = sizeof totals;
   ASSERT_EQ(uptier_runtime_totals(runtime, &totals, &error_), UPTIER_OK);
@@ -113,7 +113,7 @@ TEST_F(CApiRun, a_host_function_raises) {
   EXPECT_EQ(raise_status, UPTIER_OK);
   EXPECT_EQ(outcome_.trap, uptier_trap{UPTIER_TRAP_EXIT});
   EXPECT_EQ(outcome_.detail, 77u);
-  EXPECT_EQ(outcome_.method.id, m.id);  // whose call it ends
+  EXPECT_EQ(outcome_.method.id, m.id);  // the method that called the host function
   EXPECT_STREQ(error_.message, "leave: program exit at location 0");
 }
 
@@ -157,7 +157,9 @@ TEST_F(CApiRun, settings_change_while_it_runs) {
   EXPECT_EQ(uptier_runtime_observe(nullptr, UPTIER_SAMPLING_OFF, &error_), UPTIER_INVALID_ARGUMENT);
 }
 
-// The classes say that the two words are not one, which is a lie: what is read shows who believed it.
+// The alias classes claim that the two accesses do not overlap, which is false: the loaded value
+// shows whether the compiler relied on the claim. It may do so only if both methods have the same
+// alias scope.
 TEST_F(CApiRun, alias_classes_hold_in_what_is_inlined_from_the_same_host) {
   for (uint64_t module : {7, 8}) {
     create({{"policy", "always"}, {"interval", "2"}, {"flush_first", "2"}});
@@ -233,7 +235,7 @@ TEST_F(CApiRun, a_build_that_fails_makes_calls_trap_and_says_why) {
   char buffer[8];
   EXPECT_EQ(uptier_runtime_ir_text(runtime_, m, buffer, 8, nullptr, &error_), UPTIER_UNSUPPORTED);
   host.message = "";
-  host.answer = 123456;  // no status at all
+  host.answer = 123456;  // not a valid status
   EXPECT_EQ(uptier_runtime_ir_text(runtime_, m, buffer, 8, nullptr, &error_), UPTIER_INVALID_INPUT);
   EXPECT_STREQ(error_.message, "odd: the host's build failed: ?");
 }
@@ -245,7 +247,7 @@ TEST_F(CApiDeathTest, an_exception_does_not_leave_a_callback) {
   BodyHost& host = keep({[](uptier_builder*) { throw std::runtime_error("thrown by the body"); }});
   uptier_method m = add("throws", host, signature(1));
   char buffer[8];
-  // Through a pointer whose type does not promise noexcept, as a caller in C would see it.
+  // Through a pointer type that does not promise noexcept, as in C.
   using IrText =
       uptier_status (*)(uptier_runtime*, uptier_method, char*, size_t, size_t*, uptier_error*);
   volatile IrText ir_text = uptier_runtime_ir_text;

@@ -16,7 +16,7 @@ extern "C" int64_t stop_began(int64_t x) {
   return x;
 }
 
-// Says that it has begun, and goes round for ever.
+// Reports that it has begun, and loops forever.
 void spin(uptier_builder* b) {
   uptier_value x = uptier_build_param(b, 0);
   uptier_build_call_host(b, "began", reinterpret_cast<uptier_code>(stop_began), signature(1), &x, 1,

@@ -1,11 +1,11 @@
-// The part of c_api_test.cc that has to be C: the header read by a C compiler, and bodies described
-// from C.
+// The part of c_api_test.cc that must be C: a C compiler reads the header, and C code describes
+// bodies.
 #include <stdlib.h>
 #include <string.h>
 
 #include "uptier/uptier.h"
 
-// What the C compiler made of the enumerations, by row; the C++ part compares.
+// The enumerations as the C compiler sees them, by row; the C++ part compares them.
 const uint32_t c_opcodes[] = {
 #define X(id, name, text, shape, types, effects) UPTIER_OP_##name,
     UPTIER_OPCODES(X)
@@ -25,7 +25,7 @@ const uint32_t c_probe_kinds[] = {
     UPTIER_PROBE_CALL_TARGET, UPTIER_PROBE_VALUE, UPTIER_PROBE_LOG,   UPTIER_PROBE_COUNTER,
     UPTIER_PROBE_HIT,         UPTIER_PROBE_GAUGE, UPTIER_PROBE_RANGE, 0,
 };
-// Sizes and places of what crosses the wall by memory.
+// Sizes and offsets of structs that cross the API in memory.
 const size_t c_layout[] = {
     sizeof(uptier_error),
     offsetof(uptier_error, message),
@@ -99,7 +99,8 @@ int64_t c_call_gcd(uptier_code entry, int64_t a, int64_t b) {
   return gcd(a, b);
 }
 
-// Returns the report, to be freed: the loop that uptier.h asks for, since the text may grow.
+// Returns the report, which the caller must free. Uses the loop that uptier.h asks for, since the
+// text may grow.
 char* c_report(const uptier_runtime* runtime) {
   char* text = NULL;
   size_t capacity = 0, length = 0;

@@ -38,7 +38,7 @@ UPTIER_GUARD_REASONS(X)
 #undef X
 static_assert(UPTIER_OPCODE_COUNT == kOpcodeCount);
 
-// A C name is the text in capitals, so that it can be guessed.
+// A C name is the opcode's text in capitals, so that it can be guessed.
 TEST(CApiHeader, opcodes_are_called_what_their_text_says){
 #define X(id, name, text, shape, types, effects)             \
   {                                                          \
@@ -78,7 +78,7 @@ TEST(CApiHeader, a_c_compiler_reads_the_same_numbers_and_layouts) {
   for (size_t i = 0; i < std::size(layout); ++i) EXPECT_EQ(c_layout[i], layout[i]) << i;
 }
 
-// C offers the kinds that a body may ask for, all of them and no other.
+// C offers exactly the probe kinds that a body may contain.
 TEST(CApiHeader, probes_are_those_that_a_host_places) {
   std::vector<uint32_t> placed;
   for (uint32_t k = 0; k < 256; ++k) {
@@ -90,7 +90,7 @@ TEST(CApiHeader, probes_are_those_that_a_host_places) {
   EXPECT_STREQ(uptier_probe_kind_name(UPTIER_PROBE_RANGE), "range");
 }
 
-// A member that is added later changes the size: none would hide in padding.
+// No padding at the end, where a new member would not change the size.
 TEST(CApiHeader, structs_that_grow_end_with_their_last_member) {
   EXPECT_EQ(sizeof(uptier_host), offsetof(uptier_host, drop) + sizeof(void*));
   EXPECT_EQ(sizeof(uptier_method_info), offsetof(uptier_method_info, describes_at_once) + 4);
@@ -173,7 +173,7 @@ TEST(CApiOptions, come_from_the_environment_when_asked_for) {
   unsetenv("UPTIER_INTERVAL");
 }
 
-// A message that does not fit is cut between characters, and no byte more is written.
+// A message that does not fit is cut between characters; no byte after the struct is written.
 TEST(CApiOptions, long_messages_are_cut_at_a_whole_character) {
   struct {
     uptier_error error;
@@ -243,7 +243,7 @@ TEST_F(CApi, a_body_from_c_runs_hot_and_is_reported) {
   });
   Result<Profile> parsed = parse_profile(profile);
   ASSERT_TRUE(parsed.ok());
-  ASSERT_EQ(parsed->methods.size(), 1u);  // its key was left out, so it got one of its own
+  ASSERT_EQ(parsed->methods.size(), 1u);  // the key was left out, so the method got its own
   EXPECT_EQ(parsed->methods.begin()->second.calls, 501u);
   EXPECT_EQ(uptier_runtime_detach(runtime_), UPTIER_OK);
 }
@@ -395,7 +395,7 @@ TEST_F(CApi, null_runtimes_and_ids_out_of_range_are_refused) {
   EXPECT_EQ(uptier_runtime_totals(runtime_, &all, &error_), UPTIER_INVALID_ARGUMENT);
   EXPECT_EQ(uptier_runtime_report_text(runtime_, 0, nullptr, 8, nullptr, &error_),
             UPTIER_INVALID_ARGUMENT);
-  EXPECT_EQ(uptier_runtime_detach(runtime_), UPTIER_OK);  // not attached: nothing happens
+  EXPECT_EQ(uptier_runtime_detach(runtime_), UPTIER_OK);  // not attached: no effect
 }
 
 TEST_F(CApi, removed_methods_are_dropped_once_and_refused_from_then_on) {
@@ -406,7 +406,7 @@ TEST_F(CApi, removed_methods_are_dropped_once_and_refused_from_then_on) {
   const uptier_method with_unknown[] = {ids[0], {17}};
   EXPECT_EQ(uptier_runtime_remove_methods(runtime_, with_unknown, 2, &error_),
             UPTIER_INVALID_ARGUMENT);
-  EXPECT_EQ(invoke(ids[0], {5}), UPTIER_OK);  // all or none
+  EXPECT_EQ(invoke(ids[0], {5}), UPTIER_OK);  // all methods or none are removed
 
   const uptier_method twice[] = {ids[0], ids[0]};
   EXPECT_EQ(uptier_runtime_remove_methods(runtime_, twice, 2, &error_), UPTIER_OK);

@@ -156,7 +156,7 @@ def stripped_module(box):
     last = r.out.splitlines()[-1] if r.out else ""
     check(last.startswith("7 methods kept, 0 matched, 0 dropped;"), str(r))
     check(", 0 of the profile not in the module" in last, str(r))
-    # Edited as well: by code and order.
+    # The module is edited too, so methods are matched by code and order.
     for _ in range(3):
         box.uptier("run", "--profile", box.work / "v.upf", "--invoke", "main",
                    box.inputs / "v1.wasm", "3000")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs the cases of users that are about files: profiles, traces, and what diagnostic tools look for.
+# Runs the users' cases about files: profiles, traces, and the files that diagnostic tools read.
 #   cases_files.sh UPTIER_TOOL WORK_DIR
-# The cases are not part of this project: they are looked for in $UPTIER_CASES, else in shared/cases
-# beside the project. Exit 77 (with the reason) where they are absent.
+# The cases are not part of this project. The script looks for them in $UPTIER_CASES, otherwise in
+# shared/cases next to the project. Exits with 77 (and the reason) if they are absent.
 set -uo pipefail
 tool=$1 work=$2
 project=$(cd "$(dirname "$0")/../.." && pwd)

@@ -37,7 +37,7 @@ class Browser:
                    "--no-first-run", "--disable-background-networking", "--disable-component-update",
                    "--remote-debugging-pipe", f"--user-data-dir={self.home.name}",
                    f"--window-size={width},{height}", "--hide-scrollbars=false", "about:blank"]
-        # The pipe's ends may have any numbers here; there they are 3 and 4.
+        # The pipe's ends may have any numbers here; Chromium needs them to be 3 and 4.
         shell = f"exec 3<&{to_browser} 4>&{from_browser} {to_browser}<&- {from_browser}>&-; exec \"$@\""
         if {to_browser, from_browser} & {3, 4}:
             shell = f"exec 8<&{to_browser} 9>&{from_browser}; exec 3<&8 4>&9 8<&- 9>&-; exec \"$@\""
@@ -127,7 +127,7 @@ class Browser:
         self.call("Page.navigate", url=url)
         while "Page.loadEventFired" not in self.events:
             self._note(self._receive(start + 60))
-        # The first frame that has been drawn.
+        # Waits for the first frame that is drawn.
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         return time.monotonic() - start
 

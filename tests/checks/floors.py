@@ -28,7 +28,7 @@ SIZED = FLOORS + BESIDE + ["embed", "tools", "bench", "tests", "examples"]
 MOST_LINES = 600  # of a file
 MOST_INCLUDES = 15  # of the project's headers, in a header
 
-# Groups of folders, lowest first; "." are the files that lie in the floor's own folder.
+# Groups of folders, lowest first; "." stands for the files in the floor's own folder.
 SUBFLOORS = {
     "profile": [["base"], ["data"], ["algebra"], ["trace"], ["upf"], ["formats"]],
     "jit": [["target"], ["ir"], ["analysis"], ["frontend"], ["code"], ["symbols"], ["probes"], ["machine"],
@@ -47,12 +47,14 @@ LICENSED = {
     "jit/frontend/parse_impl.h": "FunctionParser",
     "jit/frontend/verify_impl.h": "Verifier",
     "embed/wasm/build_function.h": "FunctionTranslator",
-    # One of the files has flags of its own: it runs where guest code has its registers.
+    # One of the files is compiled with its own flags: its code runs while guest values are in
+    # registers.
     "sampler/fast_sample.h": "FastSampling",
     "sampler/log_ring.h": "LogRing",
 }
 
-# What a folder may see of the project; an absent folder may see everything.
+# The parts of the project that a folder may include; a folder that is not listed may include
+# everything.
 VISIBLE = {name: set(FLOORS[: i + 1]) for i, name in enumerate(FLOORS)}
 VISIBLE["embed"] = {"include", "embed"}
 VISIBLE["tracing"] = {"include", "tracing"}
@@ -65,8 +67,8 @@ MACHINE_CODE = {"sys/mman.h", "asm/prctl.h"}
 UNKNOWN = {"include": THREADS, "profile": THREADS | CLOCKS | MACHINE_CODE,
            "tiering/policy": THREADS | CLOCKS}  # decisions are pure
 
-# Runs below guest frames, where nothing may wait for a lock (tiering/runtime/guest.h). What has to wait
-# goes through guest_waits, which counts it.
+# Files whose code runs below guest frames and must not wait for a lock (tiering/runtime/guest.h).
+# Code that must wait uses guest_waits, which counts the waits.
 GUEST = {"baseline_frames", "call_events", "code_entries", "counters", "deopt", "frame_moves", "guest",
          "guest_calls", "guest_loops", "notes", "observed_rounds", "optimized_samples", "osr_exit",
          "trial_calls", "unattached_calls"}
@@ -282,7 +284,7 @@ def check_tree(root):
     return found
 
 
-# (what the case shows, files, the one expected line, or None for a tree that must pass)
+# (description, files, the expected line, or None for a tree that must pass)
 CASES = [
     ("a clean tree", {
         "include/uptier/a.h": "#include <vector>\n#include \"uptier/b.h\"\n// a mutex, asmjit\n",

@@ -350,7 +350,7 @@ def check_large(tool, work, browser):
             page.evaluate(f"document.getElementById('tabs-{view}').click()")
             page.settle()
         page.evaluate("document.getElementById('tabs-timeline').click()")
-        # It is off from the start where no method changed its tier.
+        # The box is off from the start if no method changed its tier.
         page.evaluate("document.getElementById('changed').checked && document.getElementById('changed').click()")
         check("few tracks are in the document", 5 < page.count("#tracks .row") < 100)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs WebAssembly's own specification tests through the engine, in every tier.
 #   wasm_spec.sh UPTIER_TOOL WORK_DIR
-# The tests are not part of this project: they are looked for in $UPTIER_WASM_SPEC, else in
-# shared/tests/wasm-spec beside the project. Exit 77 (with the reason) where they are absent.
+# The tests are not part of this project. The script looks for them in $UPTIER_WASM_SPEC, otherwise in
+# shared/tests/wasm-spec next to the project. Exits with 77 (and the reason) if they are absent.
 set -euo pipefail
 tool=$1 work=$2
 project=$(cd "$(dirname "$0")/../.." && pwd)
@@ -20,8 +20,8 @@ mkdir -p "$work"
 bash "$spec/convert.sh" "$work" >"$work/convert.log" 2>&1 || { cat "$work/convert.log"; exit 1; }
 compgen -G "$work/suite/*.json" >/dev/null || { echo "convert.sh left no suite"; exit 1; }
 
-# The suite is of the first version: since the second one, targets of a br_table in dead code may have
-# different types.
+# The suite is of version 1 of the specification: since version 2, the targets of a br_table in dead code
+# may have different types.
 python3 - "$work/suite/unreached-invalid.json" <<'EOF'
 import json, sys
 try:

@@ -1,7 +1,7 @@
-// The collector of examples/calc: what a program can still reach is there, in every tier and under
-// every stress plan, wherever its last reference lies; and memory is used again.
+// The collector of examples/calc: every reachable object is kept, in every tier and under every
+// stress plan, wherever its last reference is; and memory is reused.
 //
-// Dead objects are overwritten (--collect=every:N), so what was missed shows.
+// Dead objects are overwritten (--collect=every:N), so a missed reference is noticed.
 #include "test_paths.h"
 #include "tests/support/calc_runs.h"
 
@@ -18,7 +18,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, CalcCollected,
                          testing::Combine(testing::ValuesIn(kPrograms), testing::ValuesIn(kModes)),
                          name_of);
 
-// Of each kind of place that a last reference may lie in.
+// A last reference in each kind of place.
 TEST_F(Calc, last_references_lie_in_registers_and_frames) {
   expect_everywhere(R"(
 fn pair(a, b) { return {a: a, b: b} }
@@ -86,7 +86,7 @@ print(s)
                     "6050\n");
 }
 
-// sub() makes its result of an address far inside of a text that nothing else may refer to.
+// sub() makes its result from an address far inside a text that nothing else may refer to.
 TEST_F(Calc, last_references_point_far_into_objects) {
   expect_everywhere(R"(
 fn repeated(k) {
@@ -102,8 +102,8 @@ print(right)
                     "60\n");
 }
 
-// Code compares with the function that a call has always met. Were it forgotten, the next function
-// could lie where it did, and be taken for it.
+// Code compares a call's function with the one it has always met. If that function were collected,
+// the next function could have its address and be taken for it.
 TEST_F(Calc, functions_that_code_compares_with_stay) {
   expect_everywhere(R"(
 let f = fn(x) { return x + 1 }
@@ -122,8 +122,8 @@ print(s, sum_to(300))
                     "45150 89700\n");
 }
 
-// A closure that is made anew for each call lies where the last one did, so its address looks like
-// a value that never changes, and the callee gets a version made for it.
+// A new closure for each call has the address of the last one, so the address looks like a value
+// that never changes, and the callee gets a version specialized on it.
 TEST_F(Calc, last_reference_is_a_parameter_that_is_taken_to_be_known) {
   std::string path = file(R"(
 fn each(f, n) {
@@ -169,7 +169,7 @@ print(churn(20000))
   }
 }
 
-// Memory is full before as much was handed out as stays.
+// Memory is full before as much was allocated as is kept in the end.
 TEST_F(Calc, memory_is_used_again_where_most_of_it_stays) {
   std::string path = file(R"(
 let kept = []
@@ -185,9 +185,10 @@ print(sum, len(kept))
   }
 }
 
-// Small arrays that stay lie where arrays full of references were. Were one of these still looked
-// at, all nodes behind it would stay, and memory would run out. (So they do where a frame that waits
-// has an old node: a loop that was entered in the middle leaves the interpreter's registers behind.)
+// Small arrays that are kept reuse the memory of arrays full of references. If the collector still
+// looked at those references, every later node would be kept, and memory would run out. (That does
+// happen if a suspended frame holds an old node: a loop that is entered in the middle leaves stale
+// registers in the interpreter.)
 TEST_F(Calc, what_memory_was_before_holds_nothing) {
   std::string path = file(R"(
 fn node() { return {next: nil, all: array(100, 0)} }
@@ -206,8 +207,8 @@ print(len(kept))
   EXPECT_EQ(r.out, "200\n");
 }
 
-// Each third object stays, so what is free is in pieces when memory runs out. Then nothing is given
-// out that is in use, and the program ends with a message.
+// Every third object is kept, so free memory is fragmented when it runs out. No memory in use is
+// handed out, and the program ends with a message.
 TEST_F(Calc, memory_in_pieces_runs_out_with_a_message) {
   std::string path = file(R"(
 fn fill(kept, n, every) {

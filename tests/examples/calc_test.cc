@@ -1,5 +1,5 @@
-// The second client, examples/calc, as a process: its programs print the same in every tier and
-// under every stress plan, and so do its errors.
+// The second client, examples/calc, as a process: its programs and their errors print the same in
+// every tier and under every stress plan.
 #include <cstring>
 
 #include "test_paths.h"
@@ -18,7 +18,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, CalcMatrix,
                          testing::Combine(testing::ValuesIn(kPrograms), testing::ValuesIn(kModes)),
                          name_of);
 
-// A stress run that forced nothing has tested nothing.
+// A stress run must force something, or it has tested nothing.
 TEST(CalcStress, forces_guards_in_every_program) {
   for (const CalcMode& mode : kModes) {
     if (*mode.forces == 0) continue;
@@ -75,7 +75,7 @@ print(power(19), power(20), power(25), sum(3000, 1000000), sum(3000, 0.5), sum(1
                     "1162261467 3486784401 847288609443 3000000000 1500 -10\n");
 }
 
-// A recursion is written out to some levels: a guard may fail in each of them.
+// Recursion is inlined to some levels; a guard may fail in each of them.
 TEST_F(Calc, recursions_become_doubles_at_whatever_level_they_overflow) {
   expect_everywhere(R"(
 fn factorial(n) {
@@ -167,8 +167,8 @@ print(i)
                     "10 10 6 0 0 1\n30\n9\n");
 }
 
-// What a plan has not seen is left for the interpreter, which comes back to the loop with registers
-// that no described way has changed: constants, and values of which there were two.
+// Code that the plan has not seen is left to the interpreter, which re-enters the loop with
+// registers that no described path has changed: constants, and variables that had the same value.
 TEST_F(Calc, loops_are_entered_with_what_the_interpreter_has_made_of_registers) {
   expect_everywhere(R"(
 fn flagged(n, a) {
@@ -194,7 +194,7 @@ print(flagged(20000, [1]), doubled(20000, [1], 3), doubled(20000, [0.5], 2.5))
                     "15000 15000 7500\n");
 }
 
-// The worker leads calls to instrumented code while the thread is in a call that takes long.
+// The worker directs calls to instrumented code while the thread is in a long call.
 TEST_F(Calc, interpreted_methods_get_counters_before_code_that_counts) {
   std::string path = file(R"(
 let filler = array(4000, 12345)
@@ -323,7 +323,8 @@ TEST_F(Calc, options_that_are_none_are_refused) {
   EXPECT_TRUE(help.out.starts_with("usage: calc ")) << help.out;
 }
 
-// What changes all the time is generic in the end: so many exits and no more, however long it runs.
+// A type that changes all the time becomes generic in the end: the number of exits is bounded,
+// however long the program runs.
 TEST_F(Calc, storm_of_types_calms_down) {
   auto exits_of = [](const std::string& size) {
     RunResult r =

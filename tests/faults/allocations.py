@@ -23,7 +23,7 @@ def run(args, at, mode, counts=False):
     env = {"LD_PRELOAD": os.path.abspath(args.shim), "FAIL_AT": str(at), "FAIL_MODE": mode}
     if counts:
         env["FAIL_COUNTS"] = "{dir}/allocations"
-    # The reader runs in an environment of its own.
+    # The reader runs in its own environment.
     return judge.Run(args, env=env, keep="allocations" if counts else None)
 
 

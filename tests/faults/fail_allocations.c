@@ -1,12 +1,12 @@
-// fail_allocations.c: refuses memory on purpose: as a preloaded library, or linked into a program, which
-// may then choose by itself (fail_allocations_from).
+// fail_allocations.c: refuses memory on purpose, as a preloaded library, or linked into a program,
+// which can then choose the allocations (fail_allocations_from).
 //
 // Allocations are numbered from 1, from the moment that the program's own code may run.
 //
-//   FAIL_AT=n        the first that fails; 0, or unset: none does
-//   FAIL_MODE=       once: that one alone; after: all from there on; second: every second from there on
-//   FAIL_COUNTS=f    a file for how many there were, in all and by each thread. It is mapped, so
-//                    it is right however the program ends.
+//   FAIL_AT=n        the first allocation that fails; 0, or unset: none fails
+//   FAIL_MODE=       once: only that one; after: all from there on; second: every second from there on
+//   FAIL_COUNTS=f    a file for the number of allocations, in total and by thread. It is mapped, so it is
+//                    right however the program ends.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,8 @@ extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_real
 enum { kThreads = 62 };
 static struct Counts {
   atomic_long all, failed;
-  atomic_long of_thread[kThreads];  // in the order of their first allocations; the last: all others
+  atomic_long of_thread[kThreads];  // in the order of their first allocations; the last counts all
+                                    // other threads
 } own, *counts = &own;
 static atomic_int threads;
 static __thread int thread __attribute__((tls_model("initial-exec"))) = -1;
@@ -46,7 +47,8 @@ __attribute__((constructor)) static void begin(void) {
   on = 1;
 }
 
-// The n-th from now on fails, by the mode; 0: none. Returns how many there have been since the last call.
+// Lets the n-th allocation from now on fail, and more of them by the mode; 0: none. Returns the
+// number of allocations since the last call.
 long fail_allocations_from(long n, char by) {
   mode = by;
   at = n;

@@ -1,8 +1,10 @@
-// A host goes on when memory comes back: each allocation of a runtime's life is refused, once, for ever
-// after, and every second time; then there is memory again, and all must be as if nothing had been.
+// A host recovers when memory comes back. Each allocation in a runtime's life is refused: once,
+// permanently from there on, and every second time. Then memory is available again, and everything
+// must work as if nothing had happened.
 //
-// While memory is refused, a call returns the right result or a trap that says there is no code; other
-// functions succeed or say kResourceExhausted. The program ends with 1 at the first that does not.
+// While memory is refused, a call returns the right result or a trap that says there is no code;
+// other functions succeed or return kResourceExhausted. The program exits with 1 at the first
+// violation.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -32,7 +34,7 @@ struct Failing {
   void check(bool right, const char* what) const {
     if (!right) die(what, n, mode);
   }
-  // A status that says of nothing but memory.
+  // Returns whether the status is an error; only the lack of memory is allowed.
   bool refused(const Status& s, const char* what) const {
     check(s.ok() || s.error().code == ErrorCode::kResourceExhausted, what);
     return !s.ok();
@@ -42,7 +44,8 @@ struct Failing {
 constexpr uint64_t kRounds = 40;
 uint64_t expected(uint64_t n) { return n * (n + 1) / 2; }
 
-// sum(n) = 1 + 2 + ... + n; twice(n) calls it for two times as much, and the third is as the first.
+// sum(n) = 1 + 2 + ... + n; twice(n) = 2 * sum(n), by a call of sum; the third method is like the
+// first.
 class Methods : public Host {
  public:
   Status build(MethodId m, FunctionBuilder& b) override {
@@ -100,7 +103,7 @@ void call(Runtime& r, MethodId m, uint64_t factor, bool must, const Failing& f) 
   }
 }
 
-// What a host does, as far as memory lets it. `must`: there is memory.
+// The work of a host, as far as memory permits. `must`: memory is available.
 void live(Runtime& r, Methods& h, bool must, const Failing& f) {
   Status attached = r.attach();
   f.check(!must || attached.ok(), "attach");
@@ -123,7 +126,7 @@ void live(Runtime& r, Methods& h, bool must, const Failing& f) {
   if (attached.ok()) r.detach();
 }
 
-// Returns the number of allocations there were while memory could be refused.
+// Returns the number of allocations while memory could be refused.
 long one_life(const Options& options, const Failing& f) {
   Methods host;
   fail_allocations_from(f.n, f.mode);
@@ -138,7 +141,7 @@ long one_life(const Options& options, const Failing& f) {
   live(**r, host, true, f);
   live(**r, host, true, f);
   if (f.n % 3 != 0) return count;
-  // The end of the runtime has no memory, either.
+  // Destroying the runtime must work without memory, too.
   fail_allocations_from(1, 'a');
   r->reset();
   fail_allocations_from(0, 'o');
@@ -160,7 +163,8 @@ Options options_of(const char* workers, const char* tier) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const long most = argc > 1 ? std::atol(argv[1]) : 300;  // lives by mode and options
+  const long most = argc > 1 ? std::atol(argv[1]) : 300;  // lives for each mode and each set of
+                                                          // options
   for (const char* tier : {"auto", "instrumented", "optimized"}) {
     for (const char* workers : {"0", "1"}) {
       const Options options = options_of(workers, tier);

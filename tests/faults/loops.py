@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 KINDS = ("allocations", "calls")
 ROOT = os.path.dirname(os.path.dirname(HERE))
 MIX = "examples/programs/wasm/mix.wasm"
-# Each call is counted, and nothing depends on when the worker comes to something.
+# Each call is counted, and nothing depends on the worker's timing.
 EXACT = ["--tier=instrumented", "-O", "workers=0", "--report-to", "{dir}/report"]
 
 
@@ -32,8 +32,8 @@ def loops(build):
     for suffix, tool, kinds in (("", reader, KINDS),
                                 ("_no_reserve", os.path.join(build, "tests/faults/uptier_tool_no_reserve"),
                                  KINDS[:1])):
-        # nlohmann's JSON crashes where memory is refused (it destroys what it has not made): that is what
-        # the tool has its reserve for.
+        # nlohmann's JSON crashes if memory is refused (it destroys objects that it has not
+        # constructed); the tool has its reserve for that.
         json = [] if suffix else ["--report=json"]
         all_loops["run" + suffix] = [tool, "run", MIX], None, kinds
         all_loops["profile" + suffix] = [tool, "run", *EXACT, *json, "--profile", "{dir}/p.upf", MIX], profile, kinds

@@ -1,6 +1,6 @@
-// What memory that is refused loses is told: each allocation of a thread's last flush, and of a runtime's
-// end, is refused in turn. Then either nothing is missing in the report, the trace and the profile, or a
-// counter or the log says so.
+// Losses by refused memory are reported. Each allocation of a thread's last flush, and of a
+// runtime's end, is refused in turn. Then either the report, the trace and the profile are
+// complete, or a counter or the log reports a loss.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,7 +43,7 @@ class Next : public Host {
   }
 };
 
-// Allocates nothing.
+// A sink that allocates nothing.
 class Counting : public TraceSink {
  public:
   Status on_event(const TraceEvent& e) override {
@@ -60,7 +60,7 @@ class Counting : public TraceSink {
   bool finished = false;
 };
 
-// What a life came to, and how many allocations its two ends took.
+// The results of a life, and the numbers of allocations in its detach and its end.
 struct Life {
   long detach = 0, end = 0;
   uint64_t calls = 0;  // in the report
@@ -71,7 +71,8 @@ struct Life {
 
 void note_line(void* said, LogLevel, std::string_view) { *static_cast<bool*>(said) = true; }
 
-// `profile`: the file, or "" for none. The detach fails from allocation f.n on, or, with `end`, the runtime's end does.
+// `profile`: the file, or "" for none. Allocations fail from f.n on: in the detach or, with `end`,
+// in the runtime's end.
 Life live(const std::string& profile, const Failing& f, bool end) {
   Life life;
   Options o;
@@ -134,7 +135,7 @@ void try_all(const std::string& profile, bool end) {
 int main() {
   const std::string profile = "/tmp/uptier-losses-" + std::to_string(getpid()) + ".upf";
   try_all(profile, false);
-  try_all("", true);  // so that what is said is of the trace
+  try_all("", true);  // no profile, so that losses are of the trace
   try_all(profile, true);
   unlink(profile.c_str());
   return 0;

@@ -1,5 +1,6 @@
-// A program that links uptier::reserve, whose malloc refuses everything from some point on: what it
-// asks for comes from the reserve, until that is used up; what it gives back may be had again.
+// A program that links uptier::reserve; malloc refuses everything from some point on. Its
+// allocations then come from the reserve until that is used up, and freed memory can be allocated
+// again.
 #include "uptier/reserve.h"
 
 #include <cstdio>
@@ -63,12 +64,12 @@ void blocks_keep_what_they_hold() {
     ::operator delete(q, std::align_val_t(align));
   }
   fail_allocations_from(0, 'o');
-  // What came from the reserve goes back there, now that malloc has memory again.
+  // Blocks from the reserve return to it, now that malloc has memory again.
   std::free(zeroes);
   check(all_are(std::realloc(before, 6000), 7, 100), "realloc back to malloc");
 }
 
-// All of it is there, twice over.
+// Allocates the whole reserve, twice.
 void what_is_given_back_may_be_had_again() {
   for (int round = 0; round < 2; ++round) {
     std::vector<std::unique_ptr<char[]>> blocks(20'000);

@@ -90,7 +90,7 @@ def main():
     def one(name, error, n):
         r = traced(args, [name], f"{name}:error={error}:when={n}")
         verdict = excuse(r, expected.verdict(r), n <= loader[name])
-        # A call that was interrupted is made again, and nobody needs to know.
+        # An interrupted call is repeated, so the program must not fail or report anything.
         if error == "EINTR" and verdict in ("refused", "stopped", "told"):
             verdict = verdict.upper()
         return verdict, judge.words_of(r)

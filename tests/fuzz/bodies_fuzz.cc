@@ -1,8 +1,9 @@
-// Bodies: bytes that may be no code, in modules whose sizes and counts are right. What the engine
-// accepts wabt accepts as well, alone as in its module, and can be described as IR that verifies.
+// Bodies: bytes that may not be valid code, in modules whose sizes and counts are right. If the
+// engine accepts a body, so does wabt, in its module and alone, and the body can be described as IR
+// that verifies.
 //
-// An input is a letter that says what stands around the body, and the code of the body. Some of its
-// instructions are replaced by others, of all prefixes.
+// An input is a letter that chooses the module around the body, and the code of the body. Some of
+// its instructions are replaced by others, with all prefixes.
 #include <wabt/binary-reader-ir.h>
 #include <wabt/ir.h>
 #include <wabt/validator.h>
@@ -23,26 +24,26 @@ namespace {
 using wasm::Bounds;
 using wasm::test::Bytes;
 
-// Locals of all types, which every body has.
+// Locals of all types; every body has them.
 const Bytes kLocals{4, 2, 0x7f, 1, 0x7e, 1, 0x7d, 1, 0x7c};
 
-// Code for what module_around has, and these locals; each is valid.
+// Valid code that uses the items of module_around and these locals.
 const Bytes kCode[] = {
     {},
     // Constants, loads and stores.
     {0x20, 0, 0x41, 8, 0x36, 2, 4, 0x20, 0,    0x29, 3, 0,
      0x21, 2, 0x41, 0, 0x43, 0, 0, 0x80, 0x3f, 0x38, 2, 0},
-    // A loop that goes back, and a block with a branch on a condition.
+    // A loop that repeats, and a block with a conditional branch.
     {0x02, 0x40, 0x03, 0x40, 0x20, 0, 0x45, 0x0d, 1,    0x20,
      0,    0x41, 1,    0x6b, 0x21, 0, 0x0c, 0,    0x0b, 0x0b},
-    // An if with else that leaves a value, and a select with a type.
+    // An if with else that leaves a value, and a typed select.
     {0x41, 1, 0x04, 0x7e, 0x42, 5, 0x05, 0x42, 7, 0x0b, 0x42, 9, 0x41, 0, 0x1c, 1, 0x7e, 0x21, 2},
-    // Targets by a table, in code that is reached and in code that is not.
+    // A table of targets, in reachable and in dead code.
     {0x02, 0x40, 0x02, 0x40, 0x41, 2,    0x0e, 2, 0, 1,    0,
      0x0b, 0x0b, 0x02, 0x7f, 0x00, 0x0e, 1,    0, 0, 0x0b, 0x1a},
-    // Blocks of several values, by the number of a type.
+    // Blocks with several values, by the number of their type.
     {0x41, 1, 0x42, 2, 0x02, 2, 0x1a, 0x1a, 0x42, 3, 0x41, 4, 0x0b, 0x1a, 0x1a},
-    // Calls, direct and by the table; globals.
+    // Calls, direct and through the table; globals.
     {0x10, 0, 0x10, 1, 0x41, 0, 0x11, 0, 0, 0x41, 5, 0x41, 1, 0x11, 1, 0, 0x24, 0, 0x23, 1, 0x1a},
     // Memory and bulk instructions.
     {0x3f, 0, 0x40, 0,  0x1a, 0x41, 0, 0x41, 1, 0x41, 2, 0xfc, 10, 0, 0, 0x41, 0, 0x41, 1,
@@ -55,7 +56,7 @@ const Bytes kCode[] = {
     {0x02, 0x7f, 0x41, 1, 0x0c, 0, 0x0b, 0x04, 0x40, 0x0f, 0x0b, 0x00},
 };
 
-// Makes a body of code: where it is reached, where it is not, or with a few bits that are others.
+// Makes a body of code: reachable, dead, or with a few flipped bits.
 Bytes frame(const Bytes& code, Random& random) {
   Bytes body = kLocals;
   const size_t how = random.below(4);
@@ -69,7 +70,7 @@ Bytes frame(const Bytes& code, Random& random) {
   return body;
 }
 
-// Puts instructions in the place of what is there, with whatever follows as their immediates.
+// Replaces or inserts instructions; the bytes that follow become their immediates.
 void put_instructions(Bytes& code, Random& random) {
   constexpr uint8_t kPrefixes[] = {0xfb, 0xfc, 0xfc, 0xfc, 0xfd, 0xfe};
   for (size_t n = random.below(4); n > 0; --n) {
@@ -97,7 +98,7 @@ wasm::test::Surroundings bend(uint8_t how, Bytes& code, Random& random) {
     if (random.below(2) == 0) s.data = {};
     return s;
   }
-  // The end of the input is an initializer.
+  // The end of the input becomes an initializer.
   const size_t from = code.size() - std::min<size_t>(code.size(), random.below(8));
   Bytes init(code.begin() + static_cast<ptrdiff_t>(from), code.end());
   code.resize(from);
@@ -136,7 +137,7 @@ void describe(const wasm::ModuleInfo& info) {
   }
 }
 
-// What a validator says of the body apart from its module.
+// Returns the verdict of a validator of the single body, apart from its module.
 bool valid_alone(const Bytes& bytes) {
   auto later = wasm::read_module(bytes, wasm::Bodies::kLater);
   if (!later.ok()) return false;

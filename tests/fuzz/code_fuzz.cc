@@ -1,5 +1,5 @@
-// Code: whatever a profile says, optimized code answers as the reference interpreter does, with the
-// same memory and the same calls of host functions; and its registers hold what they should, also in
+// Code: with any profile, optimized code gives the reference interpreter's answers, with the same
+// memory and the same calls of host functions. Its registers hold the right values, also in
 // versions that are entered at loops.
 #include <map>
 #include <memory>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kCalls = 4;  // of each function
 
-// Knows every function of a module, with one profile each.
+// Offers every function of a module for inlining, with one profile each.
 class Bodies final : public jit::InlineeSource {
  public:
   using Profiles = std::function<jit::BodyProfile(const jit::Function&)>;
@@ -40,11 +40,11 @@ class Bodies final : public jit::InlineeSource {
 struct How {
   bool inlines = true;
   Copy copy = Copy::kPlain;
-  bool observes = false;      // what probes see, in an instrumented copy
-  bool knows_itself = false;  // it calls itself without its stub
+  bool observes = false;      // has probes, in an instrumented copy
+  bool knows_itself = false;  // calls itself directly, not through its stub
 };
 
-// A module as machine code behind stubs.
+// A module as machine code that is called through stubs.
 class Compiled final : private jit::CallResolver {
  public:
   Compiled(test::CodeMachine& machine, const jit::Module& module, Bodies& bodies, const How& how)
@@ -93,7 +93,8 @@ class Compiled final : private jit::CallResolver {
   std::vector<std::vector<uint64_t>> slabs_;
 };
 
-// Whether registers and slots hold what is read from them, in code that nobody runs here.
+// Checks, without running the code, that registers and slots hold the values that are read from
+// them.
 void check_registers(const jit::Function& built, const jit::BodyProfile& profile,
                      jit::InlineeSource* bodies, test::Random& random) {
   jit::Function f = built;

@@ -1,6 +1,6 @@
 // driver.cc: main() of every fuzzer.
 //
-//   fuzzer [--runs N | --seconds N] [--seed S] [--first N]     N runs (10000), or for so long
+//   fuzzer [--runs N | --seconds N] [--seed S] [--first N]     N runs (10000), or N seconds
 //   fuzzer FILE...                                             feeds these files instead
 #include <csignal>
 #include <cstring>
@@ -12,7 +12,7 @@
 #include "tests/fuzz/driver_corpus.h"
 #include "tests/fuzz/fuzz.h"
 
-// The sanitizers must tell us that they end the process: one by a callback, one by a signal.
+// The sanitizers must report the end of the process: one does so by a callback, one by a signal.
 extern "C" const char* __ubsan_default_options();
 extern "C" const char* __ubsan_default_options() { return "abort_on_error=1:print_stacktrace=1"; }
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
@@ -29,7 +29,7 @@ struct Arguments {
   std::vector<std::string> files;
 };
 
-// The only way for a signal handler to know which run it ends.
+// A signal handler has no other way to know which run it ends.
 uint64_t current_seed = 0;
 uint64_t current_run = 0;
 
@@ -72,7 +72,7 @@ void overwrite_number(std::string& input, Random& random) {
   std::memcpy(input.data() + random.below(input.size() - width + 1), &number, width);
 }
 
-// Changes one thing. `other` is an input to take pieces from.
+// Makes one change. `other` is an input to take pieces from.
 void mutate(std::string& input, const std::string& other, Random& random) {
   const size_t at = random.below(input.size() + 1);
   const size_t length = 1 + random.below(16);

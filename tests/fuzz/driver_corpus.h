@@ -1,4 +1,4 @@
-// driver_corpus.h: the inputs that are kept for fuzzers. Included by the drivers.
+// driver_corpus.h: the stored inputs of fuzzers. Included by the drivers.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@ std::vector<std::string> kept_inputs(const std::string& name) {
   const std::filesystem::path folder =
       std::filesystem::path(UPTIER_SOURCE_DIR "/tests/fuzz/corpus") / name;
   std::vector<std::filesystem::path> paths;
-  std::error_code error;  // where there are none
+  std::error_code error;  // if there is no folder
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     paths.push_back(entry.path());
   }
-  std::ranges::sort(paths);  // a run is a function of its number
+  std::ranges::sort(paths);  // so that a run depends on its number only
   std::vector<std::string> inputs;
   for (const auto& path : paths) {
     std::ifstream file(path, std::ios::binary);

@@ -1,6 +1,7 @@
-// driver_libfuzzer.cc: the fuzzers of readers, driven by libFuzzer, which keeps what reaches new code.
+// driver_libfuzzer.cc: the fuzzers of readers, driven by libFuzzer, which keeps inputs that reach
+// new code.
 //
-//   fuzzer --write-seeds DIR            writes seeds() into DIR, to be the first corpus
+//   fuzzer --write-seeds DIR            writes seeds() into DIR, as the first corpus
 //   fuzzer [libFuzzer's options] DIR    runs; a finding is written to a file
 //   fuzzer FILE...                      feeds these files instead
 #include <algorithm>
@@ -46,8 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
-// Half of the changes of files of records are to a record. Checksums are mended always, or no mutant
-// would get past them; driver.cc feeds wrong ones, too.
+// Half of the mutations of record files change a record. Checksums are always repaired, or no
+// mutant would get past them; driver.cc also feeds wrong ones.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned seed) {
   using namespace uptier::fuzz;

@@ -1,9 +1,10 @@
-// fuzz.h: what a fuzzer gives to the driver.
+// fuzz.h: the interface between a fuzzer and its driver.
 //
 // A fuzzer is one file, <name>_fuzz.cc, that defines the functions below. driver.cc mutates the
-// seeds and the kept inputs without feedback; a run is a pure function of (--seed, run number), so a number that is
-// printed at a crash brings the crash back. driver_libfuzzer.cc lets libFuzzer find inputs that
-// reach new code, in the readers; what it finds is a file, which both feed again.
+// seeds and the stored inputs without feedback. A run is a pure function of (--seed, run number),
+// so the number that is printed at a crash reproduces it. driver_libfuzzer.cc lets libFuzzer find
+// inputs that reach new code, in the readers; each finding is a file that both drivers can feed
+// again.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@
 
 #include "tests/support/random.h"
 
-// Breaks the run, and with it the fuzzer, when a law does not hold.
+// Ends the run, and the fuzzer, if a law does not hold.
 #define UPTIER_FUZZ_CHECK(law)                                                   \
   do {                                                                           \
     if (!(law)) {                                                                \
@@ -32,16 +33,16 @@ using test::Random;
 // Returns valid inputs to start from; at least one.
 std::vector<std::string> seeds();
 
-// Feeds one input; crashes, hangs or breaks a UPTIER_FUZZ_CHECK when there is a defect.
+// Feeds one input; crashes, hangs or fails a UPTIER_FUZZ_CHECK if there is a defect.
 void feed(const std::string& input);
 
-// Makes the checksums of an input right, and changes one of its records: what it claims to be, or
-// what is there of it. Defined by fuzzers of files of records only (records.h), null in the others.
+// Repair the checksums of an input, and change one of its records: its claims or its content. Only
+// fuzzers of record files (records.h) define them; in the others they are null.
 __attribute__((weak)) void mend_input(std::span<std::byte> input);
 __attribute__((weak)) void mutate_input(std::string& input, Random& random);
 
-// Returns the inputs that are kept for a fuzzer, in tests/fuzz/corpus/NAME: what once broke it, and
-// what reaches most of its code. driver_corpus.h.
+// Returns the stored inputs of a fuzzer, in tests/fuzz/corpus/NAME: inputs that once broke it, and
+// inputs that reach most of its code. See driver_corpus.h.
 std::vector<std::string> kept_inputs(const std::string& name);
 
 }  // namespace uptier::fuzz

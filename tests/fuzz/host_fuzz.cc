@@ -1,6 +1,6 @@
-// Host: random programs that start in a host's interpreter answer as the reference interpreter does,
-// wherever their frames go: into compiled code at a loop's header, and back to the interpreter where
-// a guard fails.
+// Host: random programs that start in a host's interpreter give the reference interpreter's
+// answers, wherever their frames move: into compiled code at a loop header, and back to the
+// interpreter at a failed guard.
 #include "jit/frontend/verify.h"
 #include "jit/ir/print.h"
 #include "tests/fuzz/mode_options.h"
@@ -83,7 +83,7 @@ void compare(const jit::Module& module, const Mode& mode, uint64_t seed) {
   for (jit::Function& f : plain.functions) test::drop_guards(f);
   jit::Interpreter oracle(plain, test::interpret_options(scratch));
 
-  std::unique_ptr<InterpretedHost> host;  // outlives the runtime, whose workers may be at it
+  std::unique_ptr<InterpretedHost> host;  // outlives the runtime, whose workers may be using it
   auto runtime = Runtime::create(options_of(mode.options));
   UPTIER_FUZZ_CHECK(runtime.ok());
   host = std::make_unique<InterpretedHost>(**runtime, given, scratch);

@@ -1,4 +1,4 @@
-// IR text: what is accepted prints and reads back to the same text, and what verifies can be run.
+// IR text: accepted text prints and parses to the same text, and verified functions can be run.
 #include "jit/frontend/interpret.h"
 #include "jit/frontend/parse.h"
 #include "jit/frontend/verify.h"

@@ -1,4 +1,4 @@
-// mode_options.h: the options of a mode that a fuzzer runs its programs in.
+// mode_options.h: the options of a fuzzer's mode.
 #pragma once
 
 #include <span>
@@ -8,7 +8,8 @@
 
 namespace uptier::fuzz {
 
-// Those of the environment, changed by NAME=VALUE; null words are left out.
+// Returns the options of the environment, changed by NAME=VALUE; null words are skipped. The
+// environment lets a developer narrow a mismatch down by turning things off.
 inline Options options_of(std::span<const char* const> assignments) {
   Options o = Options::from_env().value();
   for (const char* text : assignments) {

@@ -1,6 +1,6 @@
-// Passes: whatever the counts of a profile say, each pass of the optimizing compiler leaves a
-// function that the verifier accepts, and the last one functions that answer as they were built:
-// unless a guess fails, and that is not to be seen here.
+// Passes: with any counts of a profile, each pass of the optimizing compiler leaves a function that
+// the verifier accepts, and the final functions give the original answers, unless a speculation
+// fails, which cannot be observed here.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -24,8 +24,8 @@ namespace {
 
 constexpr int kCalls = 4;  // of each function
 
-// What a profile says of a body: nothing, that all blocks run alike, what did run, or anything. What
-// it says of indirect calls is anything.
+// Profiles of bodies: none, all blocks equal, real counts, or random counts. Targets of indirect
+// calls are always random.
 class Profiles {
  public:
   Profiles(const jit::Module& module, const jit::Interpreter& ran, test::Random& random)
@@ -54,7 +54,7 @@ class Profiles {
   size_t kind_;
 };
 
-// Knows every function of a module.
+// Offers every function of a module for inlining.
 class Bodies final : public jit::InlineeSource {
  public:
   Bodies(const jit::Module& module, Profiles& profiles, bool prune)
@@ -84,7 +84,8 @@ bool has_call_states(const jit::Function& f) {
   });
 }
 
-// Lists are changed in place: of two that share a part, one would be changed with the other.
+// Tests whether two lists share a part. Lists are changed in place, so a change to one would also
+// change the other.
 bool shares_lists(const jit::Function& f) {
   std::vector<jit::ValueList> all;
   for (Block b : f.layout) {
@@ -101,15 +102,15 @@ bool shares_lists(const jit::Function& f) {
          }) != all.end();
 }
 
-// Says which pass broke a rule, and what it was given.
+// Reports the pass that broke a rule, and its input.
 class Verifier final : public jit::PassObserver {
  public:
   explicit Verifier(const jit::Function& f) : before_(jit::to_text(f)) {}
 
   void after(std::string_view pass, const jit::Function& f) override {
-    if (has_call_states(f)) return;  // of which the verifier knows nothing
+    if (has_call_states(f)) return;  // the verifier does not know these
     jit::Function left = f;
-    // What stands behind a body that never returns goes with the next simplify_cfg.
+    // Code after an inlined body that never returns is removed by the next simplify_cfg.
     jit::remove_unreachable(left);
     Status s = jit::verify(left, jit::Stage::kTransformed);
     if (!s.ok()) {
@@ -129,7 +130,7 @@ class Verifier final : public jit::PassObserver {
   std::string before_;
 };
 
-// What probes see, by method and site: the least and the greatest.
+// The minimum and maximum that probes saw, by method and site.
 class Watcher final : public jit::InterpretObserver {
  public:
   void probe(MethodId m, const jit::Inst& i, uint64_t seen) override {
@@ -147,7 +148,7 @@ class Watcher final : public jit::InterpretObserver {
   std::map<std::pair<uint32_t, SiteId>, std::pair<int64_t, int64_t>> ends_;
 };
 
-// Guesses that hold wherever a probe was seen, or anything.
+// Returns guesses that are right at every observed probe, or arbitrary ones.
 std::vector<jit::SiteValues> guess(MethodId m, const jit::Function& f, const Watcher& seen,
                                    test::Random& random) {
   std::vector<jit::SiteValues> guesses;
@@ -165,19 +166,19 @@ std::vector<jit::SiteValues> guess(MethodId m, const jit::Function& f, const Wat
   return guesses;
 }
 
-// Makes the guards of a function, and some that a profile asks for, leave for frames.
+// Makes the guards of a function, and some that a profile suggests, exit to frames.
 void speculate(jit::Function& f, const jit::DeoptContext& c, const jit::BodyProfile& profile,
                std::span<const jit::SiteValues> guesses, LoopId entered, test::Random& random,
                Verifier& verifier) {
   jit::attach_deopts(f, c, random.chance(20));
   if (random.chance(50)) jit::value_speculation(f, c, guesses, entered);
   verifier.after("value_speculation", f);
-  // What only an entry reaches that is yet to come is not reached so far.
+  // Code that can only be reached through a later entry has not been reached so far.
   if (random.chance(50)) jit::uncommon_traps(f, c, {profile.blocks, {}, entered});
   if (!entered.valid()) verifier.after("uncommon_traps", f);
 }
 
-// Where frames of a function have their values.
+// The locations of values in the frames of a function.
 struct Frames {
   explicit Frames(const jit::Function& f)
       : live(jit::compute_liveness(f)),
@@ -188,8 +189,8 @@ struct Frames {
   jit::DeoptContext context;
 };
 
-// Makes the function as it is entered at one of its loops, by a frame of baseline code or of the
-// host's. Nobody enters it here.
+// Makes the version of a function that is entered at a loop, by a frame of baseline code or of the
+// host. It is not run here.
 void enter(const jit::Function& built, const jit::BodyProfile& profile, test::Random& random) {
   if (built.loop_count == 0) return;
   LoopId loop(static_cast<uint32_t>(random.below(built.loop_count)));
@@ -240,7 +241,7 @@ jit::Module optimized(const jit::Module& built, Profiles& profiles, const Watche
   return module;
 }
 
-// Any count may be known, of which the interpreter knows nothing.
+// Notes random counts, about which the interpreter knows nothing.
 void know_counts(jit::Module& module, test::Random& random) {
   for (jit::Function& f : module.functions) {
     std::vector<jit::KnownCount> known;
@@ -251,7 +252,7 @@ void know_counts(jit::Module& module, test::Random& random) {
   }
 }
 
-// Calls every function and remembers what it did.
+// Calls every function; returns the effects.
 std::vector<test::Expected> answers(const jit::Module& module, jit::Interpreter& interpreter,
                                     uint64_t seed, test::Scratch& scratch) {
   test::Random random(seed);

@@ -1,4 +1,4 @@
-// The text form of profiles: what is accepted prints and reads back to an equal profile, and can be
+// The text form of profiles: accepted text prints and parses to an equal profile, which can be
 // merged, compared, scaled, trimmed and estimated.
 #include <cmath>
 

@@ -1,9 +1,9 @@
-// records.h: how inputs that are chains of records (profile files, traces) are changed so that they
-// get past the checksums.
+// records.h: mutates inputs that are chains of records (profile files, traces) so that they get
+// past the checksums.
 //
-// Law: after mend() every record's checksums are right, whatever its header claims: lengths that are
-// impossible, too short or too long, are what readers must not believe, and no checksum says so. A
-// record that claims more than is there is sealed over what is there.
+// Law: after mend() every record's checksums are right, whatever its header claims. Impossible
+// lengths, too short or too long, stay: no checksum reveals them, and readers must not believe
+// them. A record that claims more than exists is sealed over the existing bytes.
 #pragma once
 
 #include <algorithm>
@@ -21,13 +21,13 @@ namespace uptier::fuzz {
 struct Record {
   size_t at = 0;
   uint16_t type = 0;
-  uint64_t claimed = 0;  // content
+  uint64_t claimed = 0;  // claimed size of the content
 
   bool ours() const { return (type >= 0x5500 && type <= 0x55ff) || (type == 0 && claimed >= 16); }
 };
 
-// Returns what begins with the magic: one behind the other, or inside of others, where these claim
-// too much.
+// Returns everything that begins with the magic: consecutive records, or records inside others that
+// claim too much.
 inline std::vector<Record> records_of(std::span<const std::byte> file) {
   std::vector<Record> records;
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
@@ -39,7 +39,7 @@ inline std::vector<Record> records_of(std::span<const std::byte> file) {
   return records;
 }
 
-// From the last to the first: a record that claims too much covers those behind it.
+// From the last to the first: a record that claims too much covers the records after it.
 inline void mend(std::span<std::byte> file) {
   using namespace profile;
   const std::vector<Record> records = records_of(file);
@@ -60,13 +60,13 @@ inline void mend(std::span<std::byte> file) {
   }
 }
 
-// Changes a record: what it claims, or what there is of it, or both.
+// Changes a record: its claims, its content, or both.
 inline void mutate_record(std::string& input, test::Random& random) {
   using namespace profile;
   const std::vector<Record> records = records_of(std::as_bytes(std::span(input)));
   if (records.empty()) return;
   const Record r = records[random.below(records.size())];
-  const size_t rest = input.size() - r.at - kIdbHeader;  // of the file, behind the header
+  const size_t rest = input.size() - r.at - kIdbHeader;  // rest of the file after the header
   const size_t there = static_cast<size_t>(std::min<uint64_t>(r.claimed, rest));
   const auto claim = [&](uint64_t content) {
     std::memcpy(input.data() + r.at + 8, &content, sizeof content);
@@ -101,8 +101,8 @@ inline void mutate_record(std::string& input, test::Random& random) {
                                   1ull << 31};
       return claim(lengths[random.below(std::size(lengths))]);
     }
-    case 1: input.erase(inside, some); return;           // less than it claims
-    case 2: input.insert(inside, some, '\x01'); return;  // more than it claims
+    case 1: input.erase(inside, some); return;           // less content than it claims
+    case 2: input.insert(inside, some, '\x01'); return;  // more content than it claims
     case 3: {
       const size_t gone = std::min(some, r.at + kIdbHeader + there - inside);
       input.erase(inside, gone);

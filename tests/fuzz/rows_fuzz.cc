@@ -1,5 +1,5 @@
-// The readers of rows and of llvm-text: what is accepted is proper, and is read back from what is
-// written of it.
+// The readers of rows and of llvm-text: accepted input gives a well-formed profile, and writing and
+// reading that profile gives the same.
 #include "profile/formats/export.h"
 #include "profile/formats/llvm_text.h"
 #include "profile/formats/tsv.h"

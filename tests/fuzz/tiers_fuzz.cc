@@ -1,6 +1,6 @@
-// Tiers: random programs that end answer in every mode as the reference interpreter does, with the
-// same memory and the same calls of host functions. A program is called often enough to be sampled,
-// flushed, compiled and entered in the middle of its loops.
+// Tiers: random terminating programs give the reference interpreter's answers in every mode, with
+// the same memory and the same calls of host functions. A program is called often enough to be
+// sampled, flushed, compiled and entered in the middle of its loops.
 #include <optional>
 
 #include "jit/ir/print.h"
@@ -14,12 +14,14 @@ namespace {
 
 using test::Answer;
 
-// Of each function: so few that most runs are quick, or enough for what asks how often it was seen.
+// Calls per function: few, so that most runs are quick, or many, for programs that read their own
+// counts.
 constexpr int kFewCalls = 12, kManyCalls = 80;
 
 struct Mode {
   const char* options[7];  // NAME=VALUE
-  bool evicts = false;     // little room for code: many functions, and calls may find no room
+  bool evicts = false;     // there is little room for code: uses many functions, and calls may find
+                           // no room
 };
 constexpr Mode kModes[] = {
     {{"tier=baseline"}},
@@ -48,7 +50,7 @@ constexpr Mode kModes[] = {
     {{"policy=always", "flush_first=1", "workers=0", "stress=osr_out=random:0.5:3,osr=every:2"}},
     {{"policy=always", "flush_first=4", "workers=0", "inlining=off", "loop_flush_first=2",
       "measure_rates=off"}},
-    // It always pays, but not before it is known whom calls reach.
+    // Optimizing always pays, but only after the targets of calls are known.
     {{"flush_first=20", "workers=0", "interval=1", "adaptive=off", "measure_rates=off",
       "compile_ns=1", "baseline_ns=1000"}},
     {{"policy=always", "flush_first=1", "interval=1"}},
@@ -75,9 +77,7 @@ constexpr Mode kModes[] = {
      true},
 };
 
-// The environment's options, so that a mismatch can be looked into by leaving things out, and on
-// top of them the mode's.
-// What one call answers, leaves in memory and tells the host.
+// The effects of a call: its answer, the memory, and the host calls.
 struct Seen {
   Answer answer;
   std::string bytes;
@@ -96,7 +96,7 @@ class Oracle {
     return {a, scratch_.bytes(), test::corpus_notes};
   }
 
-  // Prints what differs; the law that it breaks ends the process.
+  // Prints the difference and aborts if there is one.
   void check(const Mode& mode, MethodId m, const Seen& want, const Outcome& got) {
     Type result = module_.functions[m.index()].signature().result;
     bool same = got.trap.code == want.answer.trap && test::corpus_notes == want.notes &&
@@ -122,11 +122,11 @@ class Oracle {
 
 void raise(TrapCode code) { Runtime::raise(code); }
 
-// `indirect`: how many of 100 calls know their callee by its address only.
+// `indirect`: percentage of calls that know their callee by its address only.
 void compare(const jit::Module& module, const Mode& mode, uint64_t seed, unsigned indirect,
              test::Scratch& scratch) {
   jit::Module given = module;
-  std::unique_ptr<tools::IrHost> host;  // outlives the runtime, whose workers may be at it
+  std::unique_ptr<tools::IrHost> host;  // outlives the runtime, whose workers may be using it
   auto runtime = Runtime::create(options_of(mode.options));
   UPTIER_FUZZ_CHECK(runtime.ok());
   auto added = tools::IrHost::add(**runtime, given);
@@ -149,7 +149,7 @@ void compare(const jit::Module& module, const Mode& mode, uint64_t seed, unsigne
       scratch.fill();
       test::corpus_notes = 0;
       Outcome got = (*runtime)->invoke(host->method(MethodId(f)), args);
-      // Frames that wait for a call hold their code, and there may be no room beside it.
+      // Frames that wait for a call hold their code, so there may be no room for more.
       if (mode.evicts && got.trap.code == TrapCode::kNoCode) continue;
       oracle.check(mode, MethodId(f), want, got);
     }

@@ -1,7 +1,7 @@
 // Trace files: any bytes are read, validated, dumped and merged without harm, and a file that the
 // validator accepts yields a profile.
 //
-// Each input is fed once as it is and once with its checksums mended, or no mutant would come past
+// Each input is fed once as it is and once with repaired checksums, or no mutant would get past
 // them.
 #include <array>
 #include <cstring>
@@ -36,7 +36,7 @@ std::vector<std::byte> words(std::initializer_list<uint64_t> values) {
   return bytes;
 }
 
-// A method with two block counts; `desc` is spelled out, so that a wrong encoder shows here.
+// A method with two block counts; `desc` is written out, so that a wrong encoder is noticed here.
 std::vector<TraceEvent> small_trace() {
   constexpr uint64_t kRun = uint64_t{1} << 32 | 1;    // one word each, kind block
   constexpr uint64_t kSites = uint64_t{2} << 32 | 1;  // two slots, from site 1
@@ -59,7 +59,7 @@ std::vector<TraceEvent> small_trace() {
   };
 }
 
-// A method with a call target and a value; its only run of each kind is spelled out, too.
+// A method with a call target and a value; its runs are written out as well.
 std::vector<TraceEvent> tables_trace() {
   constexpr uint64_t kCallee = uint64_t{1} << 32 | 3;  // one word, kind call target
   constexpr uint64_t kValue = uint64_t{6} << 32 | 4;

@@ -1,6 +1,7 @@
-// Profile files: any bytes are read without harm, and what is read can be written and read again.
+// Profile files: any bytes are read without harm, and a profile that was read can be written and
+// read again.
 //
-// Each input is fed once as it is and once with its checksums mended, or no mutant would come past
+// Each input is fed once as it is and once with repaired checksums, or no mutant would get past
 // them.
 #include <algorithm>
 #include <cstring>
@@ -41,7 +42,7 @@ Profile small_profile(bool tables, uint32_t blocks) {
   if (!tables) return p;
   p.inlined[{m.key, {{3, {0xb2, 1}}}}] = {{7, 8}, {{1, {64, 1024, 64}}, {2, {3, 3, 64}}}};
   p.inlined[{m.key, {{3, {0xb2, 1}}, {1, {0xa1, 2}}}}] = {{7, 8, 9}, {{4, {0, 0, 64}}}};
-  // What a recursion has inlined counts in the method itself.
+  // An inlined recursive call counts for the method itself.
   InlinedBody& same = p.inlined[{m.key, {{3, m.key}}}];
   same = {{7, 7}, {{1, {64, 1024, 64}}}};
   same.sites[{SlotKind::kCallTarget, 3}] = {{1}, {16}, {{{0xb2, 1}, {63, 1008}}}, 64};
@@ -86,7 +87,7 @@ CallProfile small_calls() {
   return calls;
 }
 
-// What another tool may leave.
+// Data as another tool may leave it.
 Bytes small_database() {
   const uint64_t words[] = {2, 10, 0, 4, 6};
   const auto bytes = std::as_bytes(std::span(words));
@@ -103,7 +104,7 @@ Bytes small_database() {
   return out;
 }
 
-// Any two shapes can be compared, and a profile made of the outcome is one.
+// Any two shapes can be compared, and the result makes a valid profile.
 void feed_calls(const CallProfile& calls) {
   const CodeShape* last = nullptr;
   for (const auto& [key, shape] : calls.shapes) {
@@ -124,7 +125,7 @@ void feed_calls(const CallProfile& calls) {
   (void)calls.order();
 }
 
-// What is inlined counts in methods that are methods still, and a profile is like itself.
+// Folding inlined bodies gives valid methods, and a profile equals itself.
 void feed_inlined(const Profile& p) {
   for (const auto& [key, m] : profile::fold_inlined(p).methods) {
     UPTIER_FUZZ_CHECK(m.key == key && m.check().ok());
@@ -134,7 +135,7 @@ void feed_inlined(const Profile& p) {
   UPTIER_FUZZ_CHECK(!same.inlined || same.inlined->value > 1 - 1e-9);
   size_t size = 0;
   for (const auto& [key, body] : p.inlined) size += key.path.size() * (1 + body.blocks.size());
-  if (size > 10'000) return;  // exports write each path once a block
+  if (size > 10'000) return;  // exports write each path once per block
   (void)profile::to_folded(p);
   (void)profile::to_pprof(p, {});
 }
@@ -173,8 +174,8 @@ void feed_bytes(const Bytes& file) {
   const Result<ProfileFile> back = profile_from_file(again);
   UPTIER_FUZZ_CHECK(back.ok() && back->warnings.empty() && !back->truncated);
   UPTIER_FUZZ_CHECK(back->info == read->info);
-  // What has no time of its own, since its segment's record of runs was lost, gets the file's; so the
-  // other code of a method may be the one that counts.
+  // A method without a time, because its segment's record of runs was lost, gets the file's time;
+  // so another version of its code may become the one that counts.
   const auto has_time = [](const auto& item) { return item.second.time != 0; };
   const bool dated = std::ranges::all_of(read->profile.methods, has_time) &&
                      std::ranges::all_of(read->profile.other_code, has_time);

@@ -1,5 +1,5 @@
-// Wasm: random modules that import from each other, instances of one module among them, answer in
-// every mode as the interpreter of wabt does, and leave the same in globals and memories.
+// Wasm: random modules that import from each other, also several instances of one module, give the
+// same answers in every mode as in wabt's interpreter, and leave the same globals and memories.
 #include <wabt/binary-writer.h>
 #include <wabt/stream.h>
 #include <wabt/wast-lexer.h>
@@ -21,7 +21,7 @@ namespace {
 
 using wasm::Val;
 
-// So many calls of functions that call, in one call from outside.
+// The limit on calls of functions that make calls, per call from outside.
 constexpr uint32_t kFuel = 60;
 constexpr int kFewCalls = 30, kManyCalls = 240;
 
@@ -33,7 +33,7 @@ constexpr Mode kModes[] = {
     {{"tier=instrumented"}},
     {{"tier=optimized"}},
     {{"policy=always", "flush_first=1", "workers=0", "interval=1", "adaptive=off"}},
-    // By what was seen, which calls of imports are inlined for: it always pays.
+    // Decides by observations, which calls of imports are inlined for; optimizing always pays.
     {{"flush_first=20", "workers=0", "interval=1", "adaptive=off", "measure_rates=off",
       "compile_ns=1", "baseline_ns=1000"}},
     {{"flush_first=10", "workers=0", "interval=1", "adaptive=off", "measure_rates=off",
@@ -63,9 +63,9 @@ Bytes assemble(const std::string& text) {
   return stream.output_buffer().data;
 }
 
-// ---- The two that are compared ----------------------------------------------------------------
+// ---- The two engines --------------------------------------------------------------------------
 
-// What a call came to.
+// The result of a call.
 struct Answer {
   bool trapped = false;
   std::string why;
@@ -141,7 +141,7 @@ class Ours {
   std::unique_ptr<wasm::Store> store_;
 };
 
-// ---- Comparing --------------------------------------------------------------------------------
+// ---- Comparison -------------------------------------------------------------------------------
 
 bool is_nan(const Val& v) {
   if (v.type == Type::kF64) return std::isnan(std::bit_cast<double>(v.bits));
@@ -158,7 +158,7 @@ bool same(const Answer& a, const Answer& b) {
          std::equal(a.results.begin(), a.results.end(), b.results.begin(), b.results.end(), equal);
 }
 
-// Where instances differ in what they have, or none.
+// Returns a difference between the states of the instances, or nothing.
 std::optional<std::string> difference(const WasmOracle& want, Ours& got, size_t instances) {
   for (size_t i = 0; i < instances; ++i) {
     for (const char* g : {"g0", "g1", "g2"}) {
@@ -186,7 +186,7 @@ std::vector<Val> arguments(size_t function, test::Random& random) {
 }
 
 struct Program {
-  std::vector<std::string> texts;  // of modules, the base first
+  std::vector<std::string> texts;  // of the modules, the base first
   struct Instance {
     size_t module, from;
   };
@@ -219,7 +219,7 @@ void compare(const Program& p, const Mode& mode, bool explicit_bounds, test::Ran
     oracle.instantiate(i.module, i.from);
     ours.instantiate(i.module, i.from);
   }
-  bool steady = random.chance(70);  // from outside it is always the last one
+  bool steady = random.chance(70);  // calls from outside always go to the last instance
   int calls = random.chance(60) ? kManyCalls : kFewCalls;
   for (int n = 0; n < calls; ++n) {
     size_t instance = steady ? p.instances.size() - 1 : random.below(p.instances.size());
@@ -229,7 +229,7 @@ void compare(const Program& p, const Mode& mode, bool explicit_bounds, test::Ran
     oracle.set_i32(0, "fuel", kFuel);
     ours.set_fuel(kFuel);
     Answer want = call(oracle, instance, name, args), got = ours.call(instance, name, args);
-    // It has room for less than we have.
+    // wabt's call stack is smaller than ours.
     if (want.why.find("exhausted") != std::string::npos) return;
     std::string what = same(want, got) ? "" : "the answer of " + name;
     if (what.empty()) what = difference(oracle, ours, p.instances.size()).value_or("");

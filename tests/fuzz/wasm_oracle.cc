@@ -35,7 +35,7 @@ WasmOracle::Number number(wabt::Type type, const interp::Value& v) {
 
 interp::Value value(const WasmOracle::Number& n) {
   interp::Value v;
-  v.Set(n.bits);  // a union: floats are their bits
+  v.Set(n.bits);  // a union: floats are passed as their bits
   return v;
 }
 

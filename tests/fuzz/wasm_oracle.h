@@ -1,7 +1,8 @@
 // WasmOracle: instances of WebAssembly modules in wabt's interpreter, which shares nothing with our
-// engine but the reader of the binary format.
+// engine except the reader of the binary format.
 //
-// Its .cc is C++17: wabt's headers are not C++20. So this header must be both.
+// Its .cc is C++17, because wabt's headers do not compile as C++20. So this header must compile as
+// both.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +12,10 @@
 
 namespace uptier::fuzz {
 
-// Adds instances one after the other; the first is what all import as "env". Thread: one.
+// Adds instances one by one; all instances import the first one as "env". Thread: one.
 class WasmOracle {
  public:
-  // The kinds of numbers; bits are zero-extended.
+  // The types of numbers; bits are zero-extended.
   enum class Kind : uint8_t { kI32, kI64, kF32, kF64 };
   struct Number {
     Kind kind = Kind::kI32;
@@ -22,7 +23,7 @@ class WasmOracle {
   };
   struct Answer {
     bool trapped = false;
-    std::string why;  // it trapped
+    std::string why;  // reason of the trap
     std::vector<Number> results;
   };
   struct Memory {
@@ -35,7 +36,7 @@ class WasmOracle {
   WasmOracle(const WasmOracle&) = delete;
   WasmOracle& operator=(const WasmOracle&) = delete;
 
-  // Each aborts where the module, or what is asked of it, is none.
+  // All of these abort on an invalid module or request.
   void load(const std::vector<uint8_t>& bytes);
   // `from`: the number of the instance that is imported as "in".
   void instantiate(size_t module, size_t from);

@@ -22,7 +22,7 @@ std::string env_name(const std::string& field) {
   return name;
 }
 
-// Sets a variable of the environment for a scope.
+// Sets an environment variable for a scope.
 class Environment {
  public:
   Environment(const std::string& name, const std::string& value) : name_(name) {
@@ -54,14 +54,14 @@ std::vector<const char*> names_of(CounterMode) {
   return {"per_thread", "interlocked", "scalable", "racing", "dual"};
 }
 
-// One row of the table: texts that must be accepted with what they mean, texts that must not, and
-// values that check() must find.
+// A row of the table: texts that must be accepted, with their values; texts that must be refused;
+// and values that check() must refuse.
 template <typename T>
 struct Row {
   std::string name;
   T Options::*field;
   double low, high;
-  bool any_number = false;  // the whole of uint64_t is legal
+  bool any_number = false;  // every uint64_t is legal
 
   std::vector<std::pair<std::string, T>> good() const {
     std::vector<std::pair<std::string, T>> texts;

@@ -1,5 +1,5 @@
-// PlannedHost: plans are made once from what was seen, given up after so many exits, and the last
-// one guesses nothing.
+// PlannedHost: a plan is made once from observations and given up after a number of exits; the last
+// plan speculates on nothing.
 #include "uptier/planned_host.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ struct Guess : HostPlan {
   uint64_t value;
 };
 
-// x + 1, guessed to be what the interpreter has seen last.
+// x + 1. Speculates that x is the value that the interpreter saw last.
 class Successor : public PlannedHost {
  public:
   explicit Successor(Runtime& r) : PlannedHost(r, {.plans = 3, .exits = 5}) { current = this; }
@@ -64,14 +64,14 @@ class Successor : public PlannedHost {
   }
 };
 
-// With places for one method in service and one that goes, all plans but the first have a place that
-// another had.
+// With slots for only two methods, one in service and one being removed, all plans but the first
+// get a slot that another method had.
 void check_plans(uint64_t places) {
   Options o;
   o.workers = 0;
   o.max_methods = places;
   o.removed_kept = 0;
-  o.measure_rates = false;  // how long a compilation took is not to matter
+  o.measure_rates = false;  // the duration of a compilation must not matter
   auto r = Runtime::create(o);
   ASSERT_TRUE(r.ok());
   Successor host(**r);
@@ -89,7 +89,7 @@ void check_plans(uint64_t places) {
   EXPECT_EQ(host.left, 10u) << "five of each plan that guesses";
   EXPECT_EQ(host.summary(), "speculation: successor: plans 3, exits 10, guesses no more\n");
   attached.reset();
-  r->reset();  // before its host
+  r->reset();  // must be destroyed before its host
 }
 
 TEST(PlannedHost, plans_that_are_wrong_are_given_up_until_one_guesses_nothing) {
@@ -113,7 +113,7 @@ TEST(PlannedHost, a_plan_that_finds_no_place_is_made_after_as_many_more_exits) {
   ASSERT_TRUE(r.ok());
   Successor host(**r);
   auto attached = std::make_unique<ThreadScope>(**r);
-  ASSERT_TRUE(host.add(1).ok());  // takes the other place
+  ASSERT_TRUE(host.add(1).ok());  // takes the other slot
   ASSERT_TRUE(host.add(0).ok());
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(host.call(7), 8u);
   for (uint64_t x = 10; host.left < 5; ++x) ASSERT_EQ(host.call(x), x + 1);
@@ -221,7 +221,7 @@ class Counter : public PlannedHost {
   }
 };
 
-// Each `invoke` attaches the thread anew, with other countdowns.
+// Each `invoke` attaches the thread again, with different countdown words.
 TEST(PlannedHost, loops_count_down_where_the_thread_has_its_words_now) {
   for (const char* policy : {"never", "always"}) {
     Options o;

@@ -1,5 +1,5 @@
-// What a host of a dynamic language is spared: entries and calls of any number of words, and
-// signatures of its C functions.
+// Helpers for hosts of dynamic languages: entries and calls with any number of words, and
+// signatures of C functions.
 #include "uptier/words.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 std::vector<uint64_t> seen;
 size_t expected = 0;
 
-// Each argument counts with its place.
+// Weights each argument by its position.
 uint64_t interpret(const uint64_t* words) {
   seen.assign(words, words + expected);
   uint64_t sum = 0;
@@ -31,7 +31,8 @@ TEST(Words, entries_and_calls_pass_every_word_in_its_place) {
   EXPECT_EQ(host_entry<interpret>(kMaxWords + 1), nullptr);
 }
 
-// A host whose methods of n words are interpreted, then described: the sum of places times words.
+// A host whose methods of n words are first interpreted, then described: the sum of positions times
+// words.
 class WordHost : public Host {
  public:
   Status build(MethodId, FunctionBuilder& b) override {

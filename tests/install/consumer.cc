@@ -1,4 +1,4 @@
-// A program of somebody else: it knows the installed headers and the library, nothing more.
+// A program of a user: it knows only the installed headers and the library.
 #include <uptier/ids.h>
 #include <uptier/result.h>
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Installs the library, builds consumers against it by find_package and by pkg-config, one in C++ and
-# one in C (by a project that never asks for a C++ compiler), moves the installation elsewhere and
-# builds all of them again. The whole archive must also fit into a shared object, as an embedder's
-# plugin needs it.
+# Installs the library and builds consumers against it with find_package and with pkg-config, one in C++
+# and one in C (a project that enables no C++ compiler); then moves the installation and builds all of
+# them again. The complete archive must also link into a shared object, as an embedder's plugin needs.
 #   install_test.sh BUILD_DIR WORK_DIR CC CXX [FLAG...]
 set -euo pipefail
 build=$1 work=$2 cc=$3 cxx=$4

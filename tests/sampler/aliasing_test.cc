@@ -1,8 +1,8 @@
-// Gaps against programs that are periodic in calls. The law: a gap that is always g meets 1 of
-// gcd(g, period) paths, so what it sees of a program with even paths overlaps the truth by
-// 1 / gcd(g, period); random gaps meet all paths.
+// Gaps against programs that are periodic in calls. The law: a constant gap g meets 1 of gcd(g,
+// period) paths, so its samples of a program with even paths overlap the truth by 1 / gcd(g,
+// period); random gaps meet all paths.
 //
-// Prime gaps are fixed ones, so they alias, too, but only with periods that they divide.
+// Prime gaps are constant too, so they also alias, but only with periods that they divide.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -14,7 +14,7 @@
 namespace uptier::test::aliasing_test {
 namespace {
 
-// Two loops, one in the other: call n of @f takes path n mod (inner * outer).
+// Two nested loops: call n of @f takes path n mod (inner * outer).
 struct Periods {
   uint32_t inner;
   uint32_t outer;
@@ -71,7 +71,7 @@ b4:
 
 constexpr uint64_t kSamples = 25'000;
 
-// Returns what was seen of @f in about `calls` calls of it.
+// Returns the profile of @f in about `calls` calls.
 Profile observe(Periods p, uint64_t calls, Options o) {
   o.policy = PolicyMode::kNever;
   o.workers = 0;
@@ -87,7 +87,7 @@ Profile observe(Periods p, uint64_t calls, Options o) {
   return f;
 }
 
-// Of edges: those from @f's entry to its paths, and nothing else.
+// Returns the overlap of edges: they lead from @f's entry to its paths.
 double edge_overlap(const Profile& a, const Profile& b) {
   for (const KindOverlap& k : compare(a, b).kinds) {
     if (k.kind == SlotKind::kEdge) return k.overlap.value;
@@ -96,14 +96,14 @@ double edge_overlap(const Profile& a, const Profile& b) {
   return 0;
 }
 
-// All calls of whole periods, as every longer run has them.
+// Counts all calls of whole periods: the truth for every longer run.
 Profile truth_of(Periods p) {
   Options exhaustive;
   exhaustive.tier = TierMode::kInstrumented;
   return observe(p, uint64_t{100} * p.paths(), exhaustive);
 }
 
-// Of 64 even paths, samples are about sqrt(64 / (2 pi 25000)) = 2.0 % from the truth.
+// With 64 even paths, samples are about sqrt(64 / (2 pi 25000)) = 2.0 % from the truth.
 Profile sample(Periods p, uint32_t interval, GapMode gap) {
   Options sampled;
   sampled.gap = gap;
@@ -111,7 +111,7 @@ Profile sample(Periods p, uint32_t interval, GapMode gap) {
   return observe(p, kSamples * interval, sampled);
 }
 
-// What all gaps have in common with the period; random ones have no length.
+// Returns the greatest common divisor of the gap and the period; 1 for random gaps.
 uint32_t common_factor(Periods p, uint32_t interval, GapMode gap) {
   if (gap == GapMode::kRandom) return 1;
   uint32_t step = gap == GapMode::kPrime ? sampler::nearest_prime(interval) : interval;
@@ -119,11 +119,11 @@ uint32_t common_factor(Periods p, uint32_t interval, GapMode gap) {
 }
 
 struct Seen {
-  int aliased_by_fixed = 0;  // kept by random gaps, all of them
-  int kept_by_prime = 0;     // of these
+  int aliased_by_fixed = 0;  // of these, random gaps meet all paths
+  int kept_by_prime = 0;     // of these, prime gaps meet all paths
 };
 
-// Checks all gaps at one interval and prints their overlaps.
+// Checks all kinds of gaps at one interval and prints their overlaps.
 void check(Periods p, uint32_t interval, const Profile& truth, Seen& seen) {
   bool aliased = common_factor(p, interval, GapMode::kFixed) > 1;
   seen.aliased_by_fixed += aliased;

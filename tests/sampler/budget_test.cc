@@ -1,4 +1,4 @@
-// The overhead budget, on simulated programs: methods that are called so often, and cost so much.
+// The overhead budget, on simulated programs: methods with a call frequency and a cost per sample.
 #include "sampler/budget.h"
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@ namespace {
 constexpr double kMs = 1e6;  // ns
 
 struct SimMethod {
-  double frequency = 0;  // opportunities a ns
-  double cost = 80;      // ns a sample
+  double frequency = 0;  // opportunities per ns
+  double cost = 80;      // ns per sample
   MethodRate rate;
   uint64_t seen = 0;  // samples at the last tick
   uint64_t samples = 0;
@@ -27,12 +27,11 @@ struct SimMethod {
   double opportunities = 0;  // since the last tick
   double total = 0;          // before that
   double enough = 0;
-  double targets = 0;               // indirect calls an opportunity
+  double targets = 0;               // indirect calls per opportunity
   double weights = 0, squares = 0;  // for effective samples
 };
 
-// A program and its runtime: threads as one, slow paths as tiering writes them, a worker that
-// ticks.
+// A program and its runtime: all threads as one, slow paths as in tiering, and a worker that ticks.
 class World {
  public:
   explicit World(double budget, uint64_t seed = 1)
@@ -72,7 +71,7 @@ class World {
   double now = 0, spent = 0, ticked = 0;
   uint64_t taken = 0, limit = 0, changes = 0;
   bool ticks = true;
-  double skew = 1;  // what samples cost, over what the model says
+  double skew = 1;  // real cost of samples divided by the model's cost
 
  private:
   uint64_t budget_allowance(uint64_t samples) const { return taken + samples; }
@@ -83,12 +82,12 @@ class World {
       if (r.epoch() != m.epoch) m.at_rung = 0;
       m.epoch = r.epoch();
       if (!r.samples()) return;
-      // A method's first event on a thread that has taken what it may.
+      // A method's first event on a thread that has used up its allowance.
       bool first = m.samples == 0 && r.rung() < 8;
       if (first && taken >= limit && m.rate.brake(r, ladder)) continue;
       double interval = ladder.interval(r.rung());
       double expected = opportunities / interval;
-      // As many as leave the rate as it is.
+      // As many samples as do not change the rate.
       bool over = taken >= limit;
       uint64_t room = over ? 1 : limit - taken;
       if (r.decays()) room = std::min<uint64_t>(room, kSamplesPerRung - m.at_rung);
@@ -138,8 +137,8 @@ class World {
   }
 };
 
-// Runs on and returns the greatest share that was spent since the beginning, at any millisecond
-// from `from` ms on.
+// Runs on; returns the greatest share of time spent since the beginning, at any millisecond after
+// `from` ms.
 double worst_share(World& w, double from, double until) {
   double worst = 0;
   while (w.now < until * kMs) {
@@ -154,11 +153,11 @@ INSTANTIATE_TEST_SUITE_P(Budgets, BudgetTest, testing::Values(0.005, 0.01, 0.05)
 
 TEST_P(BudgetTest, steady_load_stays_within_it_and_uses_it) {
   World w(GetParam());
-  // 200 methods: together 0.2 calls a ns, the first a fifth of them.
+  // 200 methods: together 0.2 calls per ns; the first makes a fifth of them.
   for (int i = 0; i < 200; ++i) w.add(0.034 / (i + 1));
   EXPECT_LE(worst_share(w, 50, 3000), GetParam());
   EXPECT_GE(w.share(), 0.5 * GetParam()) << "there was something to learn";
-  // The interval is a plan, not noise: a few changes a method and second.
+  // The interval is a plan, not noise: a few changes per method and second.
   EXPECT_LT(static_cast<double>(w.changes), 200 * 3 * 8);
 }
 
@@ -180,7 +179,7 @@ TEST_P(BudgetTest, holds_for_random_programs) {
       w.add(frequency, 30 + static_cast<double>(next_random(random) % 500));
     }
     EXPECT_LE(worst_share(w, 100, 600), GetParam()) << program;
-    // Loads move about.
+    // The load moves between methods.
     for (int i = 0; i < 5; ++i) {
       for (auto& m : w.methods) {
         uint64_t dice = next_random(random) % 4;
@@ -199,7 +198,7 @@ TEST_P(BudgetTest, load_that_changes_in_a_step_is_met_in_time) {
   for (int i = 0; i < 100; ++i) w.add(i < 50 ? 0.002 : 0.00002);
   EXPECT_LE(worst_share(w, 50, 1000), GetParam());
   for (int i = 0; i < 100; ++i) w.methods[i]->frequency = i < 50 ? 0.00002 : 0.002;
-  // 100 ms windows from the step on.
+  // 100 ms windows after the step.
   for (int i = 0; i < 10; ++i) {
     double before = w.spent;
     w.run(100);
@@ -211,8 +210,8 @@ TEST_P(BudgetTest, load_that_changes_in_a_step_is_met_in_time) {
 
 TEST_P(BudgetTest, thousands_of_tiny_methods_at_once) {
   World w(GetParam());
-  for (int i = 0; i < 5000; ++i) w.add(2e-5);  // 20 calls a ms each
-  // A sample of each is 0.4 ms: what 0.5 % earns in 80 ms.
+  for (int i = 0; i < 5000; ++i) w.add(2e-5);  // 20 calls per ms each
+  // One sample of each costs 0.4 ms, which 0.5 % earns in 80 ms.
   EXPECT_LE(worst_share(w, 200, 2000), GetParam());
   EXPECT_GE(w.share(), 0.3 * GetParam());
 }
@@ -259,13 +258,13 @@ TEST(Budget, methods_get_samples_as_the_law_says) {
   w.add(0.1, 400);
   w.add(0.0125, 50);
   w.run(4000);
-  // n = level * (w / c)^(2/3): an eighth of the mass, or eight times the cost, is a quarter.
+  // n = level * (w / c)^(2/3): an eighth of the mass, or eight times the cost, gives a quarter.
   double a = static_cast<double>(w.methods[0]->samples);
   EXPECT_NEAR(static_cast<double>(w.methods[1]->samples) / a, 0.25, 0.12);
   EXPECT_NEAR(static_cast<double>(w.methods[2]->samples) / a, 0.25, 0.12);
 }
 
-// Another one has its number.
+// A new method gets the number of the forgotten one.
 TEST(Budget, forgotten_method_is_planned_for_like_a_new_one) {
   auto plan = [](uint32_t first, bool forget) {
     Ladder ladder;
@@ -323,7 +322,7 @@ TEST(Budget, is_no_worse_than_a_third_more_distance_than_the_best_division) {
   for (int i = 0; i < 50; ++i) w.add(0.05 / (i + 1));
   w.run(2000);
   for (auto& m : w.methods) mass += m->frequency;
-  // The least sum of w / sqrt(n) for the cost that was spent: n = level * w^(2/3).
+  // The minimum of the sum of w / sqrt(n) at the cost spent: n = level * w^(2/3).
   double roots = 0;
   for (auto& m : w.methods) roots += std::pow(m->frequency / mass, 2.0 / 3);
   double level = w.spent / 80 / roots;
@@ -336,7 +335,8 @@ TEST(Budget, is_no_worse_than_a_third_more_distance_than_the_best_division) {
   RecordProperty("distance_over_best", std::to_string(distance / best));
 }
 
-// A profile of the whole run needs samples of all of it: what has been learnt does not stop it.
+// A profile of the whole run needs samples of the whole run, so sampling does not stop when the
+// method is known.
 TEST(Budget, samples_of_a_steady_program_have_weights_that_are_alike) {
   World w(0.01);
   for (int i = 0; i < 20; ++i) w.add(0.05 / (i + 1));
@@ -371,13 +371,14 @@ TEST(Budget, methods_that_hold_the_targets_get_samples_for_them) {
     w.run(2000);
     samples[i] = m.samples;
   }
-  // A half of what matters instead of a hundredth: 34^(2/3), as much as fits.
+  // A half of the total mass instead of a hundredth: 34^(2/3) times the samples, as far as they
+  // fit.
   EXPECT_GT(samples[1], 5 * samples[0]);
 }
 
 TEST(Budget, all_is_sampled_where_all_can_be_paid) {
   World w(0.01);
-  for (int i = 0; i < 20; ++i) w.add(1e-6 / (i + 1));  // 1,000 calls a s, and fewer
+  for (int i = 0; i < 20; ++i) w.add(1e-6 / (i + 1));  // 1,000 calls per s, and fewer
   w.run(2000);
   for (auto& m : w.methods) {
     double calls = 2000 * kMs * m->frequency;
@@ -421,7 +422,7 @@ TEST(Budget, overrun_is_paid_back) {
   EXPECT_NEAR(b.multiplier(), 5e5 / 2125, 1);
 }
 
-// Cycles are what the test says.
+// The test sets the cycles.
 uint64_t g_cycles = 0;
 uint64_t fake_cycles() noexcept { return g_cycles; }
 

@@ -27,7 +27,7 @@ Shares normalized(Shares s) {
   return s;
 }
 
-// What one sample adds to the counts of a method's sites, again and again.
+// A stream of samples; each adds to the counts of a method's sites.
 struct Stream {
   const char* name;
   Shares truth;  // shares of the sites
@@ -53,7 +53,7 @@ Stream zipf() {
   return draws("zipf", s);
 }
 
-// Each sample is one of two paths of four blocks; a rare one: `odds` against one.
+// Each sample takes one of two paths of four blocks; the second has probability `share`.
 Stream paths(const char* name, double share) {
   Shares truth(8);
   for (size_t i = 0; i < 8; ++i) truth[i] = (i < 4 ? 1 - share : share) / 4;
@@ -64,7 +64,8 @@ Stream paths(const char* name, double share) {
   return {name, truth, sample};
 }
 
-// One sample in four is a burst of 32 iterations that all go the same way, the others are calls.
+// One sample in four is a burst of 32 iterations that all take the same branch; the others are
+// calls.
 Stream bursts() {
   Shares truth = normalized({0.75, 0.25 * 32 * 0.7, 0.25 * 32 * 0.3, 0.25 * 32});
   auto sample = [](uint64_t& random, std::vector<uint64_t>& counts) {
@@ -103,7 +104,7 @@ Window make_window(const Stream& s, uint64_t samples, uint64_t& random, uint32_t
   return w;
 }
 
-// Feeds flushes of 50 samples until it has converged; returns the samples that took.
+// Adds flushes of 50 samples until convergence; returns the number of samples.
 uint64_t converge(Convergence& c, const Stream& s, uint64_t& random, Shares* profile = nullptr,
                   uint64_t limit = 1'000'000) {
   uint64_t samples = 0;
@@ -136,8 +137,8 @@ TEST(Convergence, stationary_streams_converge_within_the_predicted_samples_and_r
       predicted += c.needed() / kSeeds;
       if (c.drifts() == 0) most = std::max(most, samples / std::max(500.0, c.needed()));
     }
-    // Windows hold an eighth and flushes 50, so five windows are 500 samples; needed() is the
-    // prediction at the end, and what it was on the way differs.
+    // Windows hold an eighth and flushes 50, so five windows are 500 samples. needed() is the
+    // prediction at the end; earlier predictions differ.
     EXPECT_LT(most, 1.5) << s.name;
     EXPECT_LE(wrong, kSeeds * 0.05) << s.name << ": the bound is one of 95 %";
     EXPECT_LE(restarts, kSeeds / 100) << s.name;
@@ -192,13 +193,13 @@ TEST(Convergence, drift_is_not_seen_where_there_is_none) {
         false_ones += c.add(make_window(s, 1024, random)) == Verdict::kDrifted;
       }
     }
-    // Below 1e-3 a test.
+    // Below 1e-3 per test.
     EXPECT_LE(false_ones, kSeeds * kProbes / 1000) << s.name;
     RecordProperty(s.name, false_ones);
   }
 }
 
-// Two phases at a distance of `d` from each other.
+// Two phases with distance `d`.
 std::pair<Stream, Stream> phases(double d) {
   Shares a(10, 0.1), b = a;
   for (size_t i = 0; i < 10; ++i) b[i] += (i < 5 ? d : -d) / 5;
@@ -213,7 +214,7 @@ TEST(Convergence, drift_is_seen_in_the_first_two_windows_of_a_new_phase) {
     uint64_t random = static_cast<uint64_t>(seed) * 32'452'843;
     Convergence c;
     converge(c, before, random);
-    // The change comes in the middle of a probe.
+    // The change happens in the middle of a probe.
     c.add(make_window(before, 600, random));
     Verdict v = c.add(make_window(after, 424, random));
     if (v != Verdict::kDrifted) v = c.add(make_window(after, 1024, random));
@@ -318,7 +319,7 @@ TEST(Convergence, edges) {
   Window off{{5, 5}, 10, 0};
   EXPECT_EQ(c.add(off), Verdict::kMore) << "weight 0: nothing was sampled";
   EXPECT_EQ(c.samples(), 0);
-  // A method with one site, or with none, is known at once, after windows enough.
+  // A method with one site, or with none, is known at once, after enough windows.
   for (size_t sites : {0u, 1u}) {
     Convergence one;
     Window w{std::vector<uint64_t>(sites, 64), 64, 1};

@@ -1,4 +1,4 @@
-// The quick paths of loops do what the slow ones do, or nothing.
+// The fast paths of loops either do the same as the slow ones, or nothing.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -23,7 +23,7 @@ constexpr uint32_t kMethod = 3, kLoops = 2, kLoop = 1;
 const void* ask_plain(uint32_t method, uint32_t loop, void* frame, void* runtime);
 const void* ask_instrumented(uint32_t method, uint32_t loop, void* frame, void* runtime);
 
-// One thread in one method; what a check's slow side calls is the routines, or C++ alone.
+// One thread in one method. The slow side of a check calls the routines, or only C++.
 class Loops {
  public:
   Loops(CodeMachine& m, const Schedule& schedule, bool quick, uint64_t seed = 42)
@@ -102,7 +102,7 @@ const void* ask_instrumented(uint32_t method, uint32_t loop, void*, void* runtim
   return answer(method, loop, runtime, true);
 }
 
-// Where each arrival of two frames goes on, one of which comes and goes in whatever copy.
+// The copy after each arrival of two frames, one of which comes and goes in any copy.
 struct Course {
   std::vector<bool> copies;
   std::vector<uint64_t> slab, flushes;
@@ -142,7 +142,8 @@ TEST(FastLoops, take_the_same_course_as_the_slow_path) {
         Course found = course(quick, 300'000);
         ASSERT_TRUE(found == expected) << interval << " " << burst;
         EXPECT_EQ(quick.events, slow.events);
-        // At an interval of 2 every other burst follows upon another. Wide stretches have parts.
+        // At an interval of 2, every other burst follows directly after another. Wide stretches
+        // have parts.
         if (interval < 3 || interval > 100) continue;
         EXPECT_LT(quick.asked * 4, quick.events) << interval << " " << burst;
       }
@@ -253,7 +254,7 @@ TEST(FastLoops, time_one_burst_in_32) {
   Loops l(m, schedule, true);
   course(l, 400'000);
   ASSERT_GT(l.state().bursts, 10'000u);
-  // All but the few that were interrupted.
+  // All except the few that were interrupted.
   EXPECT_NEAR(static_cast<double>(l.fast.timed(sampler::CostKind::kLoop).timed),
               static_cast<double>(l.state().bursts) / 32, 30);
 }

@@ -1,4 +1,4 @@
-// The fast path of a sampled call does what the slow one does, or nothing.
+// The fast path of a sampled call either does the same as the slow one, or nothing.
 #include "sampler/fast_sample.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace uptier::sampler::fast_sample_test {
 namespace {
 
-// A context with one method that has a slab, as attached threads have.
+// A context with one method that has a slab, as attached threads have it.
 class FastSampleTest : public testing::Test {
  protected:
   FastSampleTest() {
@@ -52,7 +52,7 @@ TEST_F(FastSampleTest, times_one_sample_in_32) {
     }
   }
   ASSERT_GT(taken, 1000u);
-  // All but the few that were interrupted.
+  // All except the few that were interrupted.
   EXPECT_NEAR(static_cast<double>(fast.timed(CostKind::kCall).timed),
               static_cast<double>(taken) / 32, 20);
   EXPECT_GT(fast.timed(CostKind::kCall).cycles, 0u);
@@ -86,7 +86,7 @@ TEST_F(FastSampleTest, takes_the_same_samples_as_the_slow_path) {
         ASSERT_TRUE(same(state(), slow_state)) << "call " << call << " interval " << interval;
         ASSERT_EQ(context().random, slow_random);
       }
-      // Only the first sample and those that meet a flush are the slow path's.
+      // Only the first sample and those that coincide with a flush take the slow path.
       EXPECT_GT(taken, 300'000 / interval * 7 / 10) << interval;
     }
   }

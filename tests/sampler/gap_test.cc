@@ -145,8 +145,8 @@ TEST(Gap, integer_logarithm_is_within_3_millionths) {
   EXPECT_EQ(minus_log2(UINT64_MAX), uint64_t{64} << 56) << "the smallest 1 - u";
 }
 
-// The mean of the gaps that a law draws, computed, not sampled: the sum over k of P(gap > k), where
-// P(gap > k) is found by bisection over the 64 bits, for which draw() is monotonic.
+// Computes, without sampling, the mean of the gaps that a law draws: the sum over k of P(gap > k).
+// Each probability is found by bisection over the 64 bits, for which draw() is monotonic.
 double computed_mean(const GapLaw& law) {
   auto gap_of = [&](uint64_t bits) {
     auto product = static_cast<unsigned __int128>(minus_log2(bits)) * law.scale;
@@ -171,7 +171,7 @@ double computed_mean(const GapLaw& law) {
 }
 
 TEST(Gap, mean_of_integer_gaps_is_the_interval_within_10_millionths) {
-  // The bound asked for is 1e-3; what the table's chords allow is 3e-6.
+  // The required bound is 1e-3; the table's chords allow 3e-6.
   for (uint32_t mean : {2u, 3u, 5u, 7u, 16u, 17u, 64u, 100u, 1000u}) {
     EXPECT_NEAR(computed_mean(GapLaw::make(GapKind::kRandom, mean)) / mean, 1, 1e-5) << mean;
   }
@@ -202,6 +202,7 @@ TEST(Gap, nearest_prime_agrees_with_a_sieve) {
   }
   for (uint32_t n = 2; n <= kLimit; ++n) {
     auto closer = [n](uint32_t a, uint32_t b) {  // a tie goes to the first, which is the smaller
+                                                 // one
       return std::abs(int64_t{a} - n) < std::abs(int64_t{b} - n);
     };
     ASSERT_EQ(nearest_prime(n), *std::min_element(primes.begin(), primes.end(), closer)) << n;

@@ -1,4 +1,4 @@
-// Log rings: the latest records stay, the others are counted, exactly once each.
+// Log rings: the latest records are kept, and all others are counted, exactly once each.
 #include "sampler/log_ring.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST(LogRing, a_full_ring_keeps_the_latest_and_counts_the_others_at_their_sites)
   }
 }
 
-// What was read was written as a whole, in order; each record was either read or lost.
+// A record that was read is complete and in order; each record is either read or lost.
 TEST(LogRing, a_reader_that_races_with_the_writer_sees_whole_records_or_none) {
   auto r = ring(64);
   constexpr uint64_t kRecords = 400'000;

@@ -1,4 +1,5 @@
-// What is recorded of a loop tells its sum: how much is recorded, and how far it is off.
+// The sum of a loop, estimated from its records: the number of records, and the error of the
+// estimate.
 #include <cmath>
 
 #include "sampler/loop_pace.h"
@@ -11,7 +12,7 @@ using sampler::LoopTimer;
 using Method = TimedMethod;
 class LoopRecords : public LoopTimerTest {};
 
-// Executions that take the longer the later they come after a flush.
+// Executions that take longer the later they come after a flush.
 uint64_t drifting(uint64_t n) { return 1000 + n; }
 
 TEST_F(LoopRecords, records_are_spread_so_that_a_drift_within_a_window_does_no_harm) {
@@ -38,7 +39,7 @@ TEST_F(LoopRecords, records_are_spread_so_that_a_drift_within_a_window_does_no_h
   }
 }
 
-// What a window says of its sum: by how much it is off, and the standard error that its words state.
+// The estimate of a window's sum: its relative error, and the standard error that its words state.
 struct Told {
   double off, error;
 };
@@ -67,7 +68,8 @@ TEST_F(LoopRecords, executions_that_differ_are_recorded_more_often_until_their_s
   EXPECT_LT(told(a.loop(0), static_cast<double>(truth), kEntries).error, 0.08);
 }
 
-// Those of a tile are alike here: taken for single draws they would promise a third of the error.
+// Executions of a tile are alike here. Taken as independent draws, they would promise a third of
+// the real error.
 TEST_F(LoopRecords, the_error_that_is_stated_is_that_of_tiles) {
   constexpr uint64_t kEntries = 50'000, kAlike = 200, kRuns = 200;
   int within = 0, close = 0;
@@ -92,7 +94,7 @@ TEST_F(LoopRecords, the_error_that_is_stated_is_that_of_tiles) {
   EXPECT_GT(close, 190) << "and not by stating more than there is";
 }
 
-// A sort that calls itself for each half: a few executions are most of what there is.
+// A recursive sort that calls itself for each half: a few executions take most of the time.
 TEST_F(LoopRecords, recursion_whose_outermost_executions_are_long_is_known_from_one_run_of_it) {
   int close = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
@@ -119,8 +121,8 @@ TEST_F(LoopRecords, recursion_whose_outermost_executions_are_long_is_known_from_
   EXPECT_GT(close, 18);
 }
 
-// What is entered while all are recorded and ends when few are is worth itself, not a part of it
-// that chance decides.
+// An execution that begins while all are recorded, and ends when few are, keeps its own weight:
+// chance must not decide how much of it counts.
 TEST_F(LoopRecords, what_was_drawn_at_a_lower_level_is_part_of_a_record) {
   constexpr uint64_t kLong = 30'000, kShort = 4'000;
   for (uint64_t seed = 1; seed <= 10; ++seed) {

@@ -1,4 +1,4 @@
-// Loop timers: each execution is paired with its own exit, whatever else is left behind.
+// Loop timers: each execution is paired with its own exit, whatever other entries are left over.
 #include "sampler/loop_timer.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST_F(LoopTimers, inclusive_and_exclusive_cycles_of_nested_loops) {
     a.loop(1)[sampler::kLoopIterations] += 5;
     leave(a, 1, 1000);
   }
-  enter(b, 0, 900);  // of a callee
+  enter(b, 0, 900);  // in a callee
   spin(30'000);
   leave(b, 0, 900);
   leave(a, 0, 1000);
@@ -74,7 +74,7 @@ TEST_F(LoopTimers, an_exit_without_an_entry_is_nothing) {
 TEST_F(LoopTimers, entries_of_frames_that_are_gone_are_dropped) {
   enter(a, 0, 1000);
   enter(b, 0, 900);
-  enter(b, 1, 900);  // trapped, or left for another copy
+  enter(b, 1, 900);  // it trapped, or moved to another copy
   leave(a, 0, 1000);
   EXPECT_EQ(timer.depth(), 0u);
   EXPECT_EQ(a.timed(0), 1u);
@@ -101,7 +101,7 @@ TEST_F(LoopTimers, the_same_function_afresh_ends_what_was_there) {
   leave(a, 0, 1000);
   EXPECT_EQ(a.timed(0), 1u);
   EXPECT_EQ(a.timed(1), 0u);
-  enter(a, 1, 1000);  // the copy was left here, and the call returned from another one
+  enter(a, 1, 1000);  // the frame left this copy, and the call returned from another one
   enter(a, 0, 1000, true);
   EXPECT_EQ(timer.depth(), 1u);
 }
@@ -131,7 +131,7 @@ TEST_F(LoopTimers, what_arrives_from_another_copy_is_not_timed) {
   leave(a, 0, 1000);
   EXPECT_EQ(a.timed(0) + a.timed(1), 0u);
   leave(a, 2, 1100);
-  EXPECT_EQ(a.timed(2), 0u);  // its iterations are not known
+  EXPECT_EQ(a.timed(2), 0u);  // its iterations are unknown
   EXPECT_EQ(timer.losses().spoiled, 1u);
 }
 
@@ -162,7 +162,7 @@ TEST_F(LoopTimers, recursion_gives_each_execution_its_own_iterations) {
   EXPECT_EQ(iterations, 39u);
 }
 
-// While one is on the stack, each further entry is seen: no iteration is credited twice.
+// While an execution is on the stack, each further entry is seen: no iteration is credited twice.
 TEST_F(LoopTimers, recursion_is_followed_where_few_executions_are_drawn) {
   a.records = 64;
   uint64_t& iterations = a.loop(0)[sampler::kLoopIterations];
@@ -182,12 +182,13 @@ TEST_F(LoopTimers, recursion_is_followed_where_few_executions_are_drawn) {
   EXPECT_EQ(a.open(0), 0u);
   EXPECT_GT(sampler::LoopPace::of(a.loop(0)).level, 3u);
   EXPECT_LT(a.timed(0), 64u);
-  // Parts of a record may have come to an iteration, and not yet to an execution.
+  // Parts of a record may already count an iteration, but not yet an execution.
   EXPECT_GE(a.loop(0)[sampler::kLoopTimedIterations], 3 * a.timed(0));
   EXPECT_LT(a.loop(0)[sampler::kLoopTimedIterations], 3 * a.timed(0) + 3);
 }
 
-// Cycles of an inner execution of the site are its own: the sum of all is what the outermost took.
+// The cycles of an inner execution of the site are its own: the sum of all equals the time of the
+// outermost.
 TEST_F(LoopTimers, recursion_is_timed_once) {
   uint64_t now = 0, &cycles = a.loop(0)[sampler::kLoopCycles];
   auto run = [&](auto& self, uint64_t frame, int depth) -> void {
@@ -205,8 +206,8 @@ TEST_F(LoopTimers, recursion_is_timed_once) {
   EXPECT_EQ(a.loop(0)[sampler::kLoopSquaresLow], 63u * 200 * 200);
 }
 
-// Where a hundred cycles of probes lie around each inner execution that is timed, an outer one is
-// worth what it takes without them, and the inner ones are worth what they take.
+// Probes add a hundred cycles around each timed inner execution. A recorded outer execution must
+// count its time without them, and an inner one its own time.
 TEST_F(LoopTimers, what_is_recorded_of_an_outer_loop_holds_no_timed_inner_ones) {
   constexpr uint64_t kInner = 50, kRounds = 12, kProbe = 100;
   a.records = 256;
@@ -234,7 +235,7 @@ TEST_F(LoopTimers, what_is_recorded_of_an_outer_loop_holds_no_timed_inner_ones) 
   EXPECT_NEAR(mean(0), kInner * kRounds, 0.02 * kInner * kRounds);
 }
 
-// Each takes another time here, as those do that record, or read a clock.
+// Here each probe takes a different time, as do probes that record or read a clock.
 TEST_F(LoopTimers, what_probes_take_is_no_time_of_what_lies_around_them) {
   uint64_t now = 0, random = 5;
   auto probe = [&](auto call) {
@@ -281,26 +282,26 @@ TEST_F(LoopTimers, an_exit_that_was_not_seen_is_noticed_at_the_next_entry_drawn_
     if (a.open(0) == 0) leave(a, 0, 1000);
   }
   EXPECT_GT(entries, 1u);
-  a.loop(0)[sampler::kLoopState] += 1000;  // none is drawn for a while
+  a.loop(0)[sampler::kLoopState] += 1000;  // no execution is drawn for a while
   enter(a, 0, 1000);
   EXPECT_EQ(timer.losses().stale, lost + 1);
   EXPECT_EQ(a.open(0), 0u);
   EXPECT_EQ(timer.depth(), 0u);
 }
 
-// ---- Time that is given -----------------------------------------------------------------------
+// ---- Simulated time ---------------------------------------------------------------------------
 
 uint64_t fake_cpu_ns = 0;
 
 LoopTimer::CpuClock fake_clock() {
-  return {[]() noexcept { return fake_cpu_ns; }, uint64_t{2} << 32};  // 2 cycles a ns
+  return {[]() noexcept { return fake_cpu_ns; }, uint64_t{2} << 32};  // 2 cycles per ns
 }
 
 TEST_F(LoopTimers, time_away_from_the_processor_is_no_time_of_the_loop) {
   fake_cpu_ns = 0;
   timer.set_clock(fake_clock(), 0);
   uint64_t now = 0;
-  // Runs for `ran` cycles and waits for `away`, then ends.
+  // An execution that runs for `ran` cycles, waits for `away`, then ends.
   auto execution = [&](uint64_t ran, uint64_t away) {
     uint64_t before = a.loop(0)[sampler::kLoopCycles];
     if (due(a, 0)) timer.enter(a.key(0, 1000), now);
@@ -312,16 +313,16 @@ TEST_F(LoopTimers, time_away_from_the_processor_is_no_time_of_the_loop) {
   EXPECT_EQ(execution(1000, 0), 1000u);
   EXPECT_EQ(execution(1000, 9'000'000), 1000u);
   execution(100'000, 0);
-  fake_cpu_ns -= 2'000;  // the kernel's account ends a little earlier
+  fake_cpu_ns -= 2'000;  // the kernel's account ends slightly earlier
   EXPECT_LT(execution(1000, 9'000'000), 1000u);
   for (int i = 0; i < 10; ++i) execution(1000, 0);
-  now += 2'500'000;  // away between two executions, and nobody has looked since
+  now += 2'500'000;  // the thread was away between two executions, without a reading since
   EXPECT_LT(execution(1000, 1'000'000), 1000u) << "it is usually as short as this";
   EXPECT_EQ(execution(1000, 190'000), 1'000u);
   EXPECT_EQ(execution(1000, 5'000), 6'000u) << "too short to ask";
   EXPECT_EQ(execution(10'000'000, 0), 9'995'000u) << "it is taken off the next that is asked about";
   EXPECT_EQ(execution(10'000'000, 30'000'000), 10'000'000u);
-  now += 5'000'000;  // away between two executions
+  now += 5'000'000;  // the thread was away between two executions
   EXPECT_EQ(execution(400'000, 0), 400'000u);
   EXPECT_EQ(execution(400'000, 3'000'000), 400'000u);
 }
@@ -350,8 +351,8 @@ TEST_F(LoopTimers, time_away_within_a_probe_is_taken_off_once) {
   EXPECT_EQ(a.loop(0)[sampler::kLoopCycles], 1'000'000u);
 }
 
-// A program of nested and recursive loops, run on a timer of its own; executions of different
-// lengths, so that each record shows.
+// A program of nested and recursive loops with its own timer; executions have different lengths, so
+// that each record can be recognized.
 class Timed {
  public:
   explicit Timed(bool dual) { timer_.set_dual(dual); }
@@ -427,7 +428,7 @@ TEST(LoopTimersDual, records_what_the_pace_would_and_sums_up_every_execution) {
   EXPECT_TRUE(sampler::LoopPace::of(dual.loop(0)).shares);
 }
 
-// As where those inside are timed, too, though they are not meanwhile.
+// Drawn as if the inner loops were timed too, although they are not at present.
 TEST_F(LoopTimers, in_dual_mode_loops_that_hold_counted_ones_are_drawn_as_if_these_were_timed) {
   timer.set_dual(true);
   b.records = 0;
@@ -458,7 +459,7 @@ TEST_F(LoopTimers, a_full_stack_refuses_counts_and_recovers) {
   leave(a, 0, frame);
   EXPECT_EQ(a.timed(0), 1u);
   enter(a, 0, frame);
-  // Stale entries that no frame further out ever clears do not stay for good.
+  // Stale entries that no outer frame ever clears must not stay forever.
   for (uint32_t i = 0; i < LoopTimer::kPatience + 2; ++i) {
     enter(b, 0, frame - 200);
     enter(b, 1, frame - 300);
@@ -476,10 +477,10 @@ TEST_F(LoopTimers, costs_are_measured_and_subtracted) {
   EXPECT_LT(c.outer, 20'000u);
   timer.set_costs(c);
   a.records = 1000;
-  // A loop of nothing but 200 probed empty loops has next to no cycles of its own.
+  // A loop that contains only 200 probed empty loops has almost no cycles of its own.
   uint64_t best = UINT64_MAX;
   for (int round = 0; round < 50; ++round) {
-    timer.set_costs(c = LoopTimer::measure());  // of a machine that may have changed since
+    timer.set_costs(c = LoopTimer::measure());  // the machine may have changed since
     uint64_t before = a.loop(0)[sampler::kLoopExclusive];
     enter(a, 0, 1000);
     for (int i = 0; i < 200; ++i) {

@@ -21,7 +21,7 @@ struct Caller {
     if (--state.call_countdown >= 0) return {};
     return slow();
   }
-  // Makes the calls up to the next event at once.
+  // Makes all calls up to the next event in one step.
   CallEvent call_until_event() {
     calls += static_cast<uint64_t>(state.call_countdown) + 1;
     state.call_countdown = -1;
@@ -68,12 +68,12 @@ TEST(ScheduleCalls, event_is_taken_only_where_something_is_due_and_now_and_then_
   for (GapKind kind : kKinds) {
     for (uint32_t interval : {1u, 2u, 7u, 16u, 1000u}) {
       Caller c(Schedule::make(kind, interval, 32), interval);
-      uint64_t last = 0;  // event
+      uint64_t last = 0;  // number of the last event
       for (uint64_t n = 1; n <= 50'000; ++n) {
         uint64_t before = c.events;
         CallEvent e = c.call();
         if (c.events == before) continue;
-        bool idle = n != 1 && !e.sample && !e.flush;  // the first call arms the countdown
+        bool idle = n != 1 && !e.sample && !e.flush;  // the first call sets the countdown
         if (idle) { ASSERT_EQ(n - last, std::max(last / kRecheckPart, kRecheckFirst)); }
         last = n;
       }
@@ -284,8 +284,8 @@ TEST(CallPlan, call_at_which_nothing_is_due_changes_nothing) {
   EXPECT_EQ(random, 1u);
 }
 
-// A program whose calls do 16 different things in turn: the share of each among the samples,
-// against the true 1/16 each.
+// A program whose calls do 16 different things in turn: returns the overlap of their shares among
+// the samples with the true 1/16 each.
 double overlap_of_periodic_program(GapKind kind) {
   constexpr int kPeriod = 16;
   Caller c(Schedule::make(kind, 16, 32));

@@ -30,12 +30,12 @@ struct Looper {
     if (e.flush) flushes.push_back(arrivals);
     return e.instrumented;
   }
-  // Runs one frame's loop and returns the copy it ends in.
+  // Runs one frame's loop; returns the copy in which it ends.
   bool loop(bool copy, uint64_t iterations) {
     for (uint64_t i = 0; i < iterations; ++i) copy = arrive(copy);
     return copy;
   }
-  // Makes all plain arrivals but the last one before the next event at once.
+  // Makes all arrivals of the plain copy, except the last one before the next event, in one step.
   void skip_plain() {
     if (state.loop_countdown <= 1) return;
     arrivals += static_cast<uint64_t>(state.loop_countdown) - 1;
@@ -47,12 +47,12 @@ struct Looper {
   MethodState state;
   bool can_count = true;
   uint64_t arrivals = 0;
-  uint64_t counted = 0;  // iterations that ran in the instrumented copy
+  uint64_t counted = 0;  // iterations in the instrumented copy
   uint64_t slow_entries = 0;
   std::vector<uint64_t> flushes;
 };
 
-// Calls of one method that loop and call themselves, with a sampled call now and then.
+// Calls of one method that loop and recurse, with a sampled call now and then.
 class Program {
  public:
   Program(Looper& looper, uint64_t seed) : looper_(looper), random_(seed) {}
@@ -134,7 +134,7 @@ TEST(ScheduleLoops, random_bursts_fill_whole_slots_also_where_frames_come_and_go
   bool slot = false;
   uint64_t bursts = 0;
   for (uint64_t n = 0; n < 200'000; ++n) {
-    bool frame = next_random(random) % 8 == 0;  // whatever copy the frame happens to be in
+    bool frame = next_random(random) % 8 == 0;  // a frame in any copy
     bool copy = l.arrive(frame);
     if (n % kBurst == 0) {
       slot = copy;
@@ -146,8 +146,8 @@ TEST(ScheduleLoops, random_bursts_fill_whole_slots_also_where_frames_come_and_go
 }
 
 TEST(ScheduleLoops, slots_are_bursts_independent_of_each_other) {
-  // Fails for laws with a least gap: with interval 2 they alternate, and count only one half of a
-  // program that alternates as well.
+  // Fails for laws with a minimum gap: with interval 2 they alternate, and count only one half of a
+  // program that alternates too.
   for (uint32_t interval : {2u, 3u, 16u}) {
     constexpr uint64_t kSlots = 200'000;
     Looper l(Schedule::make(GapKind::kRandom, interval, 1), 11);
@@ -184,7 +184,7 @@ TEST(ScheduleLoops, interval_1_counts_every_iteration) {
     Looper l(Schedule::make(kind, 1, 32));
     EXPECT_EQ(l.loop(kPlain, 1'000'000), kInstrumented);
     EXPECT_EQ(l.counted, l.arrivals);
-    // The first arrival, the flushes, and one in 65,536 iterations, at most.
+    // At most the first arrival, the flushes, and one in 65,536 iterations.
     EXPECT_LE(l.slow_entries, 1 + l.flushes.size() + 1'000'000 / 65'536);
 
     Looper nested(Schedule::make(kind, 1, 32));
@@ -198,7 +198,7 @@ TEST(ScheduleLoops, sampled_call_goes_back_to_the_plain_copy_in_the_middle_of_a_
   l.loop(kPlain, 100);
   EXPECT_EQ(l.arrive(kInstrumented), kPlain);
   EXPECT_EQ(iterations_so_far(l.state), 101u);
-  // The stretch is no longer for it: the burst comes where it would have come.
+  // The stretch is over for this frame: the burst comes where it would have come without it.
   EXPECT_EQ(l.loop(kPlain, 15 * 32 - 101), kPlain);
   EXPECT_EQ(l.arrive(kPlain), kInstrumented);
 }
@@ -257,7 +257,7 @@ TEST(ScheduleLoops, without_a_copy_nothing_runs_instrumented_and_the_slow_path_s
       EXPECT_FALSE(p.mismatch());
       EXPECT_EQ(l.counted, 0u);
       EXPECT_EQ(l.state.bursts, 0u);
-      // Once a gap, where gaps count slots; half as much again for the odds and the flushes.
+      // Once per gap if gaps count slots; half as many again for the odds and the flushes.
       EXPECT_LT(l.slow_entries, 1.5 * kArrivals / kBurst / interval) << interval;
       EXPECT_GT(l.slow_entries, 0.5 * kArrivals / kBurst / interval) << interval;
     }
@@ -385,7 +385,7 @@ TEST(ScheduleLoops, calls_and_iterations_are_counted_in_the_same_share) {
   }
 }
 
-// What an interpreter writes into its countdown is nothing that has gone.
+// A value that an interpreter writes into its countdown is no executed iteration.
 TEST(ScheduleLoops, a_countdown_that_was_wound_back_counts_nothing) {
   MethodState s{};
   s.iterations = 100;

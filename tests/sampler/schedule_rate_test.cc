@@ -1,4 +1,4 @@
-// Rates that change while a thread runs: estimates stay unbiased, changes are noticed in time.
+// Rates that change while a thread runs: estimates stay unbiased, and changes are noticed in time.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,8 +16,8 @@ namespace {
 
 constexpr uint32_t kBurst = 8;
 
-// One thread in one method, its slow paths as tiering writes them. Counters: 0, 1, 2 are calls by
-// their number mod 3; 3 .. 6 are iterations by theirs mod 4.
+// One thread in one method, with slow paths as in tiering. Counters 0, 1, 2 are calls by their
+// number mod 3; counters 3 .. 6 are iterations by their number mod 4.
 class Guest {
  public:
   Guest(const Schedule& schedule, uint64_t seed) : schedule(schedule), random(seed) {
@@ -82,7 +82,7 @@ class Guest {
   }
 };
 
-// Sums over many runs of the error of each estimate, in standard errors of the mean.
+// Sums of the errors of each estimate over many runs, in standard errors of the mean.
 struct Errors {
   std::vector<double> sum = std::vector<double>(7), squares = std::vector<double>(7);
   double runs = 0, worst_relative = 0;
@@ -117,7 +117,7 @@ TEST(ScheduleRate, calls_are_estimated_without_bias_whenever_the_rate_changes) {
   uint64_t seed = 1, changes = 0;
   for (int run = 0; run < 20'000; ++run) {
     Guest g(schedule, next_random(seed));
-    // Some flushes do not get through; what is in force then stays.
+    // Some flushes are not delivered; then the current rate stays in force.
     g.delivers = [&] { return next_random(seed) % 4 != 0; };
     for (int n = 0; n < 400; ++n) {
       if (next_random(seed) % 40 == 0) {
@@ -151,8 +151,8 @@ TEST(ScheduleRate, iterations_are_estimated_without_bias_whenever_the_rate_chang
     g.delivers = [] { return true; };
     g.final_flush();
     changes += g.changes;
-    // A sampled call's first iterations are its loop's, as they come; only the calls are left out
-    // that were under way at a change of rate, and here none is.
+    // The first iterations of a sampled call are its loop's, as they come. Only calls under way at
+    // a change of rate are left out, and here there are none.
     errors.add(g);
   }
   EXPECT_GT(changes, 60'000u);
@@ -279,7 +279,7 @@ TEST(ScheduleRate, flush_that_is_never_delivered_leaves_the_old_rate_in_force) {
   for (int n = 0; n < 16'000; ++n) g.call(0);
   EXPECT_EQ(g.changes, 0u);
   EXPECT_NEAR(static_cast<double>(g.state.sampled_calls - before), 1000, 4 * std::sqrt(1000));
-  // Tried again after each sample, and not at every call.
+  // Repeated after each sample, not at every call.
   EXPECT_LT(g.flushes - flushes, 1300u);
 }
 
@@ -299,7 +299,7 @@ TEST(ScheduleRate, gap_that_was_drawn_at_another_rate_is_forgotten) {
   Schedule schedule = make(GapKind::kFixed);
   schedule.loop_flush_first = 124;
   Guest g(schedule, 4);
-  g.call(122);  // the burst at 120 has drawn the gap behind it
+  g.call(122);  // the burst at 120 has drawn the gap after it
   ASSERT_LT(g.state.loop_gap, 0);
   g.rate.set(Rate::sampled(2, kBurst));
   g.call(2);
@@ -316,15 +316,15 @@ TEST(ScheduleRate, every_is_unbroken_in_loops) {
   EXPECT_EQ(g.counts, g.truth);
 }
 
-// A burst without an end stands for what it has counted, whatever came before it: windows are
-// weighed by iterations over bursts.
+// A burst without an end represents the iterations it has counted, whatever came before it: windows
+// are weighted by iterations over bursts.
 TEST(ScheduleRate, endless_bursts_count_by_their_length) {
   Schedule schedule = make();
   Guest g(schedule, 4);
   g.rate.set(Rate::sampled(4, kBurst));
   g.call(10'000);
   g.rate.set(Rate::every(kBurst));
-  g.call(10'000);  // within which the change is noticed
+  g.call(10'000);  // the change is noticed during these calls
   uint64_t bursts = g.state.bursts, iterations = g.state.iterations;
   g.call(1'000'000);
   auto ran = static_cast<double>(g.state.iterations - iterations);

@@ -1,5 +1,5 @@
-// Tables of values at a site: nothing is lost, nothing is credited to the wrong value, and what is
-// frequent is found.
+// Tables of values at a site: nothing is lost, nothing is credited to the wrong value, and frequent
+// values are found.
 #include "sampler/site_tables.h"
 
 #include <gtest/gtest.h>
@@ -20,12 +20,12 @@ using sampler::ValueCounts;
 
 __extension__ using Int128 = __int128;
 
-// A table beside an exact count of the same events.
+// A table, compared with an exact count of the same events.
 class Counted {
  public:
   explicit Counted(const TableShape& s) : shape_(s), words_(s.words()) {}
 
-  // As compiled code does it: a hit of the first entry without the function.
+  // As in compiled code: a hit of the first entry does not call the function.
   void see(int64_t value) {
     auto key = static_cast<uint64_t>(value);
     uint64_t* first = words_.data() + shape_.entries_at();
@@ -148,7 +148,8 @@ TEST(SiteTables, of_skewed_values_the_top_ones_are_right) {
   }
 }
 
-// Two values make up 4 % each, and are found though two of 1 % have held entries for long before.
+// Two values make up 4 % each. They are found although two values of 1 % have held entries for a
+// long time.
 TEST(SiteTables, what_is_frequent_is_found_among_many_that_are_not) {
   constexpr int kBefore = 20'000, kEvents = 200'000;
   int found = 0, whole = 0;
@@ -172,14 +173,14 @@ TEST(SiteTables, what_is_frequent_is_found_among_many_that_are_not) {
   EXPECT_GT(whole, 36);
 }
 
-// Three values make up most of the events, so there is no crowd; the fourth entry is not held for ever
-// by a value that came once in 50 while another comes once in six.
+// Three values make up most of the events, so few others compete. The fourth entry must not be held
+// forever by a value that came once in 50 while another comes once in six.
 TEST(SiteTables, an_entry_that_is_seen_rarely_makes_room) {
   int found = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Counted t({4, true, false});
     std::mt19937_64 random(seed);
-    for (int64_t i = 0; i < 1'000; ++i) t.see(i % 4);  // each has its entry
+    for (int64_t i = 0; i < 1'000; ++i) t.see(i % 4);  // each value gets its entry
     for (int i = 0; i < 100'000; ++i) {
       uint64_t of = random() % 100;
       t.see(of < 40 ? 0 : of < 60 ? 1 : of < 80 ? 2 : of < 82 ? 3 : of < 98 ? 4 : 5);
@@ -189,7 +190,7 @@ TEST(SiteTables, an_entry_that_is_seen_rarely_makes_room) {
   EXPECT_GT(found, 18) << "of 20";
 }
 
-// One phase after the other, each with its own dozen values.
+// Phases in sequence, each with its own dozen values.
 TEST(SiteTables, a_new_phase_gets_in) {
   for (const TableShape& s : kShapes) {
     if (s.top < 8) continue;
@@ -199,7 +200,7 @@ TEST(SiteTables, a_new_phase_gets_in) {
       for (int i = 0; i < 20'000; ++i) {
         int64_t v = static_cast<int64_t>(random() % 4);
         t.see(100 * phase + (v < 3 ? 0 : static_cast<int64_t>(random() % 12)));
-        if (s.recent && i == 10'000) t.age();  // as a flush does
+        if (s.recent && i == 10'000) t.age();  // as at a flush
       }
       ValueCounts c = t.check();
       auto of_phase = [&](const TableEntry& e) { return e.key / 100 == uint64_t(phase); };
@@ -223,13 +224,14 @@ TEST(SiteTables, the_first_entry_follows_a_change_of_phase) {
   }
 }
 
-// Half of each count goes to other when there was something to look back at, and nothing is lost.
+// Half of each count moves to `other` if there was something since the last time, and nothing is
+// lost.
 TEST(SiteTables, a_table_ages) {
   for (const TableShape& s : kShapes) {
     Counted t(s);
     std::mt19937_64 random(5);
     for (int i = 0; i < 5'000; ++i) t.see(static_cast<int64_t>(random() % 3 + random() % 5));
-    for (int i = 0; i < 3'000; ++i) t.see(3);  // in the end in the first entry, without a look back
+    for (int i = 0; i < 3'000; ++i) t.see(3);  // in the end they hit the first entry directly
     ValueCounts before = t.check();
     t.age();
     ValueCounts after = t.check();
@@ -238,7 +240,7 @@ TEST(SiteTables, a_table_ages) {
       for (const TableEntry& now : after.entries) stays += now.key == e.key ? now.count : 0;
       EXPECT_EQ(stays, e.count / 2) << s.top;
     }
-    t.age();  // nothing has come since
+    t.age();  // there were no events since
     EXPECT_EQ(t.check(), after);
     for (int i = 0; i < 63; ++i) t.see(3);
     ValueCounts few = t.check();

@@ -37,7 +37,7 @@ TEST(SlabArena, slabs_are_zeroed_and_lie_on_cache_lines_of_their_own) {
 
 TEST(SlabArena, spent_arena_refuses_and_a_smaller_slab_may_still_fit) {
   SlabArena arena = make_arena(4096);
-  ASSERT_NE(arena.take(8 * 56), nullptr);  // of 64 lines
+  ASSERT_NE(arena.take(8 * 56), nullptr);  // takes 64 lines
   EXPECT_EQ(arena.take(65), nullptr);
   EXPECT_EQ(arena.take(UINT32_MAX), nullptr);
   uint64_t* last = arena.take(64);
@@ -142,7 +142,7 @@ TEST(SlabArena, a_last_slab_that_is_smaller_than_its_size_is_not_given_to_larger
   SlabArena arena = make_arena(4096);
   ASSERT_NE(arena.take(8 * 40), nullptr);
   ASSERT_NE(arena.take(8 * 6), nullptr);
-  uint64_t* last = arena.take(8 * 17);  // of a size of 20 lines, where 18 are left
+  uint64_t* last = arena.take(8 * 17);  // a size class of 20 lines, where 18 are left
   ASSERT_NE(last, nullptr);
   arena.give(last, 8 * 17);
   EXPECT_EQ(arena.take(8 * 20), nullptr);

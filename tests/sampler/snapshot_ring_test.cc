@@ -23,7 +23,7 @@ std::unique_ptr<SnapshotRing> make_ring(size_t bytes = kRing) {
 
 size_t record_bytes(size_t words) { return sizeof(Note) + 8 * words; }
 
-// Everything of a record follows from its number, so that a reader can tell what it should be.
+// The contents of a record follow from its number, so that a reader can check it.
 struct Sample {
   Note note;
   std::vector<uint64_t> words;
@@ -48,7 +48,7 @@ bool push(SnapshotRing& ring, uint64_t number, size_t words) {
   return ring.push(s.note, s.words);
 }
 
-// Says what is wrong with the oldest record, which should be `number`; empty when nothing is.
+// Describes the error of the oldest record, which should be `number`; empty if there is none.
 std::string wrong_with_front(SnapshotRing& ring, uint64_t number) {
   const Note* n = ring.front();
   if (n == nullptr) return "there is none";
@@ -66,7 +66,7 @@ std::string wrong_with_front(SnapshotRing& ring, uint64_t number) {
   return "";
 }
 
-// Moves the place of the next record to `offset`, the ring being empty.
+// Moves the position of the next record to `offset`; the ring must be empty.
 void advance_to(SnapshotRing& ring, size_t offset) {
   if (offset < sizeof(Note)) return;
   ASSERT_TRUE(push(ring, 1, (offset - sizeof(Note)) / 8));
@@ -125,7 +125,7 @@ TEST(SnapshotRing, full_ring_refuses_and_nothing_is_lost) {
 
 TEST(SnapshotRing, agrees_with_a_queue_over_random_sizes) {
   auto ring = make_ring();
-  std::deque<size_t> queue;  // sizes of the records within
+  std::deque<size_t> queue;  // sizes of the records in the ring
   uint64_t random = 3, first = 0, next = 0, refused = 0;
   for (int step = 0; step < 200'000; ++step) {
     if (next_random(random) % 2 == 0) {
@@ -137,7 +137,8 @@ TEST(SnapshotRing, agrees_with_a_queue_over_random_sizes) {
         ++refused;
         size_t used = 0;
         for (size_t bytes : queue) used += bytes;
-        // Fillers take less than the record that did not fit before the end: 2 of them at most.
+        // Fillers take less than the record that did not fit before the end; there are 2 of them at
+        // most.
         ASSERT_GT(used + 3 * record_bytes(60), kRing) << "there was room";
       }
     } else if (!queue.empty()) {
@@ -174,7 +175,8 @@ TEST(SnapshotRing, record_that_is_not_larger_than_the_ring_fits_once_all_is_read
     for (size_t offset = sizeof(Note); offset < kRing; offset += 56) {
       auto ring = make_ring();
       advance_to(*ring, offset / 8 * 8);
-      // The first attempt may be refused; the consumer then finds nothing, and the next one holds.
+      // The first attempt may be refused; then the consumer finds nothing, and the next attempt
+      // succeeds.
       bool held = push(*ring, 9, words);
       if (!held) {
         ASSERT_EQ(ring->front(), nullptr);

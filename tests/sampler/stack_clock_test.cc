@@ -39,7 +39,7 @@ void on_signal(int, siginfo_t* info, void* machine) {
   }
 }
 
-// Of the calling thread.
+// Samples the calling thread.
 struct Sampled {
   static constexpr int kSignal = 45;
   StackSampler sampler;
@@ -64,7 +64,7 @@ struct Sampled {
     t_sampler = nullptr;
   }
 
-  // Returns the number and the time of the samples that wait.
+  // Returns the number and the total time of the waiting samples.
   std::pair<uint64_t, uint64_t> read() {
     std::pair<uint64_t, uint64_t> sum{0, 0};
     StackRecord r;
@@ -78,8 +78,8 @@ struct Sampled {
 
 class StackClock : public testing::TestWithParam<SampleEngine> {};
 
-// What the end of a run may lack: the last period, 10.9 ms at most. Timers come at ticks of the kernel, and on
-// a busy machine several ticks may meet other threads.
+// The end of a run may miss the last period, 10.9 ms at most. Timers come at ticks of the kernel,
+// and on a busy machine several ticks may hit other threads.
 uint64_t most_missing(SampleEngine e) {
   return e == SampleEngine::kCpuTimer ? 40'000'000 : 16'000'000;
 }
@@ -120,7 +120,7 @@ TEST_P(StackClock, a_stopped_clock_is_quiet_and_goes_on_at_another_rate) {
               static_cast<double>(most_missing(GetParam())));
 }
 
-// Started and stopped by another thread, in the middle of signals.
+// Another thread starts and stops the sampler in the middle of signals.
 TEST_P(StackClock, another_thread_switches_it) {
   std::atomic<StackSampler*> sampler{nullptr};
   std::atomic<bool> end{false};

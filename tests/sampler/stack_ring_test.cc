@@ -1,4 +1,4 @@
-// StackRing: records come out as they went in, and what finds no room is counted.
+// StackRing: records come out unchanged and in order, and records that do not fit are counted.
 #include "sampler/stack_ring.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(StackRing, records_come_out_as_they_went_in) {
       ++out;
     }
   }
-  EXPECT_GT(out, 1000u);  // the ring went round many times
+  EXPECT_GT(out, 1000u);  // the ring wrapped around many times
   EXPECT_EQ((*ring)->dropped(), 0u);
 }
 

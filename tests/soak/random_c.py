@@ -51,7 +51,7 @@ class Writer:
         return f"for (u {i} = 0; {i} < {r.choice((3, 10, 40))}; ++{i}) {{ if (++steps > kMost) break; {self.body(names + [i], loops - 1)} }}"
 
     def body(self, names, loops):
-        # A loop's own variable is read only.
+        # A loop's own variable is never written.
         writable = [n for n in names if not n.startswith("i")]
         lines = []
         for _ in range(self.r.randrange(1, 4)):

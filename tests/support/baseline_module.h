@@ -1,4 +1,4 @@
-// A module compiled by the baseline compiler, in one copy or both, with stubs between its
+// A module compiled by the baseline compiler, in one copy or in both, with stubs between its
 // functions.
 #pragma once
 
@@ -17,10 +17,10 @@ class BaselineModule : jit::CallResolver {
   enum class Use {
     kPlain,         // no burst is ever due
     kInstrumented,  // every call and every iteration counts
-    kToAndFro,      // enters plain and changes copies at each loop header
+    kToAndFro,      // enters the plain copy and changes copies at each loop header
   };
 
-  // `plan` says what the instrumented copies count; without it, their blocks.
+  // `plan` gives the probe plan of the instrumented copies; without it, they count their blocks.
   using MakePlan = std::function<jit::ProbePlan(const jit::Function&)>;
 
   BaselineModule(CodeMachine& m, const jit::Module& module, Use use, const MakePlan& plan = {})
@@ -85,7 +85,7 @@ class BaselineModule : jit::CallResolver {
     return {jit::CallTarget::Kind::kStub, machine_.stubs->stub(callee)};
   }
 
-  // Arms the countdown so that this very header is due again the next time.
+  // Sets the countdown so that the same header is due again at its next execution.
   template <Copy kFrom>
   static const void* loop_slow(uint32_t method, uint32_t loop, void*, void* runtime) {
     auto& self = *static_cast<BaselineModule*>(runtime);

@@ -1,4 +1,5 @@
-// c_api_world.h: a runtime behind the C API and hosts whose bodies are function objects, for tests.
+// c_api_world.h: a runtime created through the C API, and hosts whose bodies are function objects,
+// for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@ namespace uptier::test {
 
 using Body = std::function<void(uptier_builder*)>;
 
-// The callbacks of tests: the body is a function object.
+// The callbacks of a test host: the body is a function object.
 struct BodyHost {
   Body body = {};
   uptier_status answer = UPTIER_OK;
@@ -51,7 +52,7 @@ inline uptier_method_info info_of(const char* name, BodyHost* host, uptier_signa
   return info;
 }
 
-// A runtime whose work is done at flushes, so that what happens does not depend on time.
+// A runtime that does its background work at flushes, so results do not depend on timing.
 class CApi : public testing::Test {
  protected:
   void SetUp() override { create({}); }
@@ -72,7 +73,7 @@ class CApi : public testing::Test {
     uptier_options_destroy(options);
   }
 
-  // Returns a host that lives as long as the runtime, which drops it at its end.
+  // Returns a host that lives until the fixture is destroyed, as long as the runtime may call it.
   BodyHost& keep(BodyHost host) { return hosts_.emplace_back(std::move(host)); }
 
   uptier_method add(const char* name, BodyHost& host, uptier_signature s) {
@@ -87,7 +88,7 @@ class CApi : public testing::Test {
     return uptier_runtime_invoke(runtime_, m, args.data(), args.size(), &outcome_, &error_);
   }
 
-  // Returns the text of a function that takes (buffer, capacity, length, error).
+  // Returns the text that `write(buffer, capacity, length, error)` produces.
   template <typename F>
   std::string text(F write) {
     size_t length = 0;
@@ -105,7 +106,7 @@ class CApi : public testing::Test {
     });
   }
 
-  // Builds a body and returns the message that the build fails with; empty when it does not fail.
+  // Builds a body and returns the error message of the build; empty if the build succeeds.
   std::string complaint(const Body& body, uptier_signature s = signature(2)) {
     BodyHost& host = keep({body});
     uptier_method m = add("broken", host, s);

@@ -1,4 +1,4 @@
-// calc_runs.h: examples/calc as a process, as tests run it: its programs, and the modes to run them in.
+// calc_runs.h: runs examples/calc as a process: the programs, and the modes to run them in.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct CalcProgram {
   const char* prints;
 };
 
-// What the Lua programs beside them print, too.
+// The expected outputs; the Lua versions of the programs print the same.
 inline const CalcProgram kPrograms[] = {
     {"fib", "17711\n"},
     {"sieve", "669\n"},
@@ -36,7 +36,7 @@ inline const CalcProgram kPrograms[] = {
 struct CalcMode {
   const char* name;
   const char* flags;
-  const char* forces = "";  // what stress must have forced at least once, somewhere
+  const char* forces = "";  // the kind of stress that must have fired at least once
 };
 
 inline const CalcMode kModes[] = {
@@ -86,7 +86,7 @@ inline std::string name_of(const testing::TestParamInfo<CalcRun>& info) {
   return std::string(std::get<0>(info.param).name) + "_" + std::get<1>(info.param).name;
 }
 
-// Small programs, each in every mode.
+// Runs small programs in every mode.
 class Calc : public testing::Test {
  protected:
   Calc() {
@@ -100,7 +100,7 @@ class Calc : public testing::Test {
     std::ofstream(path) << source;
     return path;
   }
-  // Every mode runs it as it is, and with a collection at each allocation.
+  // Runs the program in every mode, once as it is and once with a collection at each allocation.
   void expect_everywhere(const std::string& source, const std::string& out,
                          const std::string& error = "", int code = 0) {
     expect_in_modes("", source, out, error, code);

@@ -1,4 +1,5 @@
-// A code space with routines, fault handlers and one attached thread, for tests that run code.
+// A code space with its routines, its fault handlers and one attached thread, for tests that run
+// code.
 #pragma once
 
 #include <sys/mman.h>
@@ -23,8 +24,9 @@
 
 namespace uptier::test {
 
-// Makes a ThreadContext for `methods` methods the calling thread's for a scope. Countdowns start so
-// far away that nothing is due; the stack limit leaves 6 MiB from here.
+// Makes a ThreadContext for `methods` methods the current context of the calling thread, for a
+// scope. Countdowns start so high that nothing becomes due; the stack limit leaves 6 MiB below this
+// frame.
 class AttachedThread {
  public:
   static constexpr int32_t kNever = INT32_MAX / 2;
@@ -60,15 +62,16 @@ class AttachedThread {
   sampler::ThreadContext* before_;
 };
 
-// Everything that compiled code needs around it. `slow` answers the stubs' slow path, `trapped`
-// hears of frames that count edges and are unwound.
+// Everything that compiled code needs at run time. `slow` answers the slow path of stubs; `trapped`
+// is called for each frame that counts edges and is unwound by a trap.
 class CodeMachine {
  public:
   static constexpr uint32_t kMethods = 600;
   using Slow = std::function<const void*(uint32_t)>;
 
-  // What the spaces of machines are made with: a test sets it for others that it calls, and
-  // UPTIER_TEST_BLIND=N, of any test, has constants above N blinded.
+  // The hardening of every CodeMachine that is created from now on. A test may set it before it
+  // calls helpers that create machines. The environment variable UPTIER_TEST_BLIND=N turns on
+  // landing pads and the blinding of constants above N, in any test.
   static inline jit::Hardening hardening = [] {
     jit::Hardening h;
     if (const char* above = std::getenv("UPTIER_TEST_BLIND")) {
@@ -94,7 +97,8 @@ class CodeMachine {
     alt_stack.emplace(take(jit::AltStack::create()));
   }
 
-  // Calls code as a runtime does: a trap is the outcome, and the thread has none afterwards.
+  // Calls code as a runtime does: returns a trap as the outcome and clears it in the thread's
+  // context.
   Outcome call(const void* entry, const Signature& signature, std::span<const uint64_t> args) {
     auto r = jit::invoke_code(routines->invoke(), entry, signature, args);
     if (!r.trapped) return {r.bits, {}};
@@ -105,7 +109,7 @@ class CodeMachine {
     return {0, t};
   }
 
-  // Calls code with argument bits and takes the trap, if any, out of the context.
+  // Calls code with the bits of its arguments. Takes a trap, if there is one, out of the context.
   struct Ran {
     TrapCode trap = TrapCode::kNone;
     uint32_t location = 0;
@@ -131,7 +135,8 @@ class CodeMachine {
   AttachedThread thread;
   std::function<void(uint32_t method, SiteId block, uint64_t frames)> trapped;
   Slow slow = [](uint32_t) -> const void* { return nullptr; };
-  // What exits ask: `asked` says that the code may go on.
+  // Answers the exits of compiled code. `asked` is true when the code asks whether to leave, and
+  // may also go on.
   std::function<jit::Leave(jit::LeaveState&, bool asked)> leave;
   std::unique_ptr<jit::CodeSpace> space;
   std::optional<jit::Routines> routines;
@@ -156,7 +161,7 @@ class CodeMachine {
   }
 };
 
-// What a host function of the corpus does to raise a trap in a thread without a runtime.
+// Raises a trap in a thread without a runtime; a host function of the corpus calls it.
 inline void raise_in_context(TrapCode code) {
   sampler::ThreadContext& c = *sampler::current_context();
   c.pending_trap = static_cast<uint32_t>(code);
@@ -164,8 +169,8 @@ inline void raise_in_context(TrapCode code) {
   c.trap_pc = 0;
 }
 
-// Disassembles by Zydis, one instruction a line; what depends on where the code lies (rip-relative
-// operands, fs displacements, targets of jumps) is printed as *.
+// Disassembles with Zydis, one instruction per line. Operands that depend on the address of the
+// code (rip-relative operands, fs displacements, jump targets) are printed as *.
 inline std::string disassemble(const uint8_t* code, size_t size) {
   ZydisDecoder decoder;
   ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);

@@ -1,5 +1,5 @@
-// compare.h: whether code does what the interpreter does: the answer, the memory that it wrote, and
-// the host calls that it made.
+// compare.h: compares compiled code with the interpreter: the answer, the memory that was written,
+// and the host calls.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace uptier::test {
 
-// What the interpreter made of a call.
+// The effects of a call in the interpreter.
 struct Expected {
   Answer answer;
-  std::string bytes;   // of the scratch memory
-  uint64_t notes = 0;  // corpus_notes
+  std::string bytes;   // of the scratch memory after the call
+  uint64_t notes = 0;  // corpus_notes after the call
 };
 
 inline Expected expected_of(jit::Interpreter& oracle, MethodId m, const std::vector<uint64_t>& args,
@@ -28,7 +28,8 @@ inline Expected expected_of(jit::Interpreter& oracle, MethodId m, const std::vec
   return e;
 }
 
-// Runs `run()`, which answers {bits, trap}, on fresh memory. Returns how it differs, or "".
+// Calls `run()`, which returns {bits, trap}, on freshly filled memory. Returns how the result
+// differs, or "".
 template <typename Run>
 std::string difference(const Expected& want, Type result, Scratch& scratch, Run run) {
   scratch.fill();

@@ -1,4 +1,4 @@
-// coroutine.h: coroutines as a host may have them (ucontext), on stacks that the runtime knows.
+// coroutine.h: coroutines that a host might have (ucontext), on stacks that the runtime knows.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace uptier::test {
 
-// Memory with a page below that faults.
+// Stack memory with a guard page below it.
 class StackMemory {
  public:
   explicit StackMemory(size_t bytes) : bytes_(bytes) {
@@ -34,9 +34,9 @@ class StackMemory {
   size_t bytes_;
 };
 
-// A function that may be left in the middle, and goes on there.
+// A function that can be suspended in the middle and resumed there.
 //
-//   Thread: the one that made it.
+//   Thread: the one that created it.
 class Coroutine {
  public:
   static constexpr size_t kBytes = 1u << 20;
@@ -54,25 +54,26 @@ class Coroutine {
     makecontext(
         &inside_, [] { running()->run(); }, 0);
   }
-  // What is suspended in it is dropped.
+  // Also drops the suspended frames.
   ~Coroutine() { EXPECT_TRUE(runtime_.destroy_stack(stack_).ok()); }
   Coroutine(const Coroutine&) = delete;
   Coroutine& operator=(const Coroutine&) = delete;
 
-  // Runs the body until it yields or ends. From outside, or from within another one.
+  // Runs the body until it yields or ends. May be called from outside any coroutine or from another
+  // one.
   void resume() {
     resumer_ = std::exchange(running(), this);
     switch_to(stack_);
     swapcontext(&outside_, &inside_);
   }
-  // Goes on where the coroutine was resumed. From within, however deep.
+  // Suspends the coroutine and returns to its resumer. Works at any call depth inside the body.
   void yield() {
     running() = resumer_;
     switch_to(resumer_ == nullptr ? nullptr : resumer_->stack_);
     swapcontext(&inside_, &outside_);
   }
   bool ended() const { return ended_; }
-  // The thread has detached.
+  // Forgets the stack; for use after the thread has detached.
   void forget_stack() { stack_ = nullptr; }
   NativeStack* stack() const { return stack_; }
   bool holds(const void* p) const {
@@ -80,7 +81,7 @@ class Coroutine {
     return at >= memory_->low() && at < memory_->low() + memory_->bytes();
   }
 
-  // The one that the thread is in; null outside.
+  // The coroutine that the thread is running; null outside of coroutines.
   static Coroutine*& running() {
     static thread_local Coroutine* running = nullptr;
     return running;

@@ -1,4 +1,5 @@
-// digits.h: a loop that divides by what does not change, given as a parameter or in memory.
+// digits.h: a loop that divides by a loop-invariant value, given as a parameter or loaded from
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +7,8 @@
 
 namespace uptier::test {
 
-// A body that adds i / d + i % d for all i below n, from where its parameters, or loads, are `n` and `d`.
+// Returns a body that adds up i / d + i % d for all i below n. `n` and `d` are the names of the
+// values that hold n and d.
 inline std::string digits_body(const std::string& n, const std::string& d) {
   return R"(  v2 = const.i32 0
   jump b1(v2, v2)
@@ -31,13 +33,13 @@ b3:
 )";
 }
 
-// digits(n, d).
+// digits(n, d): n and d are parameters.
 inline const std::string kDigits = R"(
 func @digits(i32, i32) -> i32 {
 b0(v0: i32, v1: i32):
 )" + digits_body("v0", "v1");
 
-// load_digits(p, n): the same with d at p, where a probe of the host's looks at it.
+// load_digits(p, n): the same with d loaded from p, where a host probe observes it.
 inline const std::string kLoadDigits = R"(
 func @load_digits(ref, i32) -> i32 {
 b0(v0: ref, v1: i32):

@@ -1,6 +1,6 @@
-// A module compiled by the baseline compiler whose instrumented copies count as a ProbeRequest
-// says, with everything around them that their counts need: events at loop headers, and walks of
-// traps.
+// A module compiled by the baseline compiler, whose instrumented copies count as a ProbeRequest
+// says. Includes everything that exact counts need: events at loop headers, and the walk over the
+// frames that a trap unwinds.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class FlowModule : jit::CallResolver {
  public:
   enum class Use {
     kInstrumented,  // every call and every iteration counts
-    kToAndFro,      // enters plain and changes copies at each loop header
+    kToAndFro,      // enters the plain copy and changes copies at each loop header
   };
 
   FlowModule(CodeMachine& m, const jit::Module& module, const jit::ProbeRequest& request,
@@ -96,7 +96,7 @@ class FlowModule : jit::CallResolver {
     return {jit::CallTarget::Kind::kStub, machine_.stubs->stub(callee)};
   }
 
-  // Arms the countdown so that this very header is due again the next time.
+  // Sets the countdown so that the same header is due again at its next execution.
   template <Copy kFrom>
   static const void* loop_slow(uint32_t method, uint32_t loop, void*, void* runtime) {
     auto& self = *static_cast<FlowModule*>(runtime);
@@ -121,7 +121,7 @@ class FlowModule : jit::CallResolver {
   uint64_t transfers_ = 0, reports_ = 0;
 };
 
-// Every way in which counters can be shared and stored.
+// Returns a request for each way to share and store counters.
 inline std::vector<jit::ProbeRequest> counter_requests(FlowMode flow) {
   std::vector<jit::ProbeRequest> all;
   for (CounterMode mode : {CounterMode::kPerThread, CounterMode::kInterlocked, CounterMode::kRacing,

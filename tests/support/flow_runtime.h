@@ -1,5 +1,5 @@
 // flow_runtime.h: a Runtime that runs every method in its instrumented baseline copy, from the
-// first call to the last, and keeps what the copies count.
+// first call on, and keeps the counts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class FlowRuntime final : public NullRuntime, jit::CallResolver {
   }
 
   uint32_t methods() const { return static_cast<uint32_t>(methods_.size()); }
-  // Whether the method was ever called.
+  // Tests whether the method was ever called.
   bool has_code(uint32_t m) const { return methods_[m].code != nullptr; }
   const jit::ProbePlan& plan(uint32_t m) const { return methods_[m].plan; }
   const jit::FlowLayout& layout(uint32_t m) const { return methods_[m].layout; }
@@ -54,7 +54,8 @@ class FlowRuntime final : public NullRuntime, jit::CallResolver {
         static_cast<uint64_t>(AttachedThread::kNever - machine_.thread.method(m).call_countdown);
     return c.layout.counts_of(c.slab, c.traps, calls);
   }
-  // Increments that the code of the method made, in single-word modes.
+  // Returns the number of counter increments that the method's code executed; only for modes whose
+  // counters are single words.
   uint64_t increments(uint32_t m) const {
     const Counted& c = methods_[m];
     std::vector<uint64_t> read = c.layout.read(c.slab);

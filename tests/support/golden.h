@@ -1,7 +1,7 @@
 // golden.h: compares text with a file under tests/golden/.
 //
-// UPTIER_BLESS=1 in the environment rewrites the file instead; look at the change before keeping
-// it.
+// With UPTIER_BLESS=1 in the environment it rewrites the file instead; review the change before you
+// keep it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,8 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Returns what differs between common first and last lines: "-" is expected, "+" is actual.
+// Returns the lines that differ, without the common lines at the beginning and the end: "-" is
+// expected, "+" is actual.
 inline std::string diff(const std::string& expected, const std::string& actual) {
   const std::vector<std::string> a = lines_of(expected), b = lines_of(actual);
   size_t first = 0;
@@ -41,7 +42,7 @@ inline std::string diff(const std::string& expected, const std::string& actual) 
   return out;
 }
 
-// Fails unless tests/golden/<name>.txt holds exactly `text`; `name` may have folders.
+// Fails unless tests/golden/<name>.txt holds exactly `text`; `name` may contain folders.
 inline void expect_golden(const std::string& name, const std::string& text) {
   const auto path = std::filesystem::path(UPTIER_SOURCE_DIR) / "tests" / "golden" / (name + ".txt");
   const char* bless = std::getenv("UPTIER_BLESS");

@@ -1,9 +1,10 @@
-// guard_loop.h: a host with an interpreter, and a method whose guess is wrong now and then.
+// guard_loop.h: a host with an interpreter, and a method whose speculation fails now and then.
 //
 //   sum(n, every): total = 0; for i in 0..n: total += i % every == 0 ? 2 * i : i
 //
-// The description guesses that i is no multiple of `every` and leaves for the interpreter, which
-// does the iteration and goes on with the loop, from where it may enter compiled code again.
+// The description speculates that i is not a multiple of `every`. If it is one, the guard exits to
+// the interpreter, which does that iteration and goes on with the loop; from there it may enter
+// compiled code again.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -78,18 +79,19 @@ class GuardLoop : public Host {
     return {};
   }
 
-  // Set before the first call.
+  // Settings, for use before the first call.
   bool refuses = false;
   bool wrong_slot = false;
-  uint32_t loop = 0;               // what the interpreter calls its loop
+  uint32_t loop = 0;               // the loop number that the interpreter passes to osr_enter
   uint64_t traps_at = UINT64_MAX;  // the iteration at which it raises a trap
-  // What happened.
+  // Results.
   int builds = 0;
   uint64_t iterations_at_build = UINT64_MAX;
   uint64_t interpreted = 0;  // iterations
   uint64_t entered = 0;      // by osr_enter
   uint64_t resumed = 0;
-  uint64_t depth = 0, deepest = 0;  // of interpreters that took a frame over
+  uint64_t depth = 0, deepest = 0;  // of interpreters that took a frame over; depth is the current
+                                    // nesting
 
  private:
   void start(const Options& options, bool at_once) {

@@ -1,4 +1,4 @@
-// A hardening that the machines of a test are made with, for a scope.
+// Sets the hardening of the CodeMachines that a test creates, for a scope.
 #pragma once
 
 #include "tests/support/code_machine.h"

@@ -1,4 +1,4 @@
-// indirect_calls.h: programs that know where their methods are.
+// indirect_calls.h: turns direct calls into indirect calls whose targets are constant addresses.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace uptier::test {
 
-// Makes direct calls indirect ones of constant addresses, `percent` of them.
+// Replaces `percent` of the direct calls by indirect calls of a constant address.
 inline void make_calls_indirect(jit::Function& f, Random& random, unsigned percent,
                                 const std::function<const void*(MethodId)>& address) {
   for (Block b : f.layout) {
@@ -36,7 +36,7 @@ inline void make_calls_indirect(jit::Function& f, Random& random, unsigned perce
   }
 }
 
-// Makes addresses of methods for the interpreter those that they have.
+// Replaces the interpreter's method addresses among the constants by those that `address` gives.
 inline void place_addresses(jit::Function& f, size_t methods,
                             const std::function<const void*(MethodId)>& address) {
   for (jit::Inst& i : f.insts) {

@@ -1,4 +1,4 @@
-// Modules whose functions may be inlined into each other, for tests.
+// Modules whose functions can be inlined into each other, for tests.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,8 @@
 
 namespace uptier::test {
 
-// Knows every function of a module, with the profile that `profile(function)` makes up.
+// Offers every function of a module for inlining, with the made-up profile that `profile(function)`
+// returns.
 class ModuleInlinees final : public jit::InlineeSource {
  public:
   using Profiles = std::function<jit::BodyProfile(const jit::Function&)>;
@@ -35,7 +36,7 @@ class ModuleInlinees final : public jit::InlineeSource {
   std::map<uint32_t, std::unique_ptr<jit::Inlinee>> known_;
 };
 
-// Every block as often as every other: all calls are hot.
+// Returns a profile in which all blocks have equal counts, so all calls are hot.
 inline jit::BodyProfile even_profile(const jit::Function& f) {
   return {std::vector<uint64_t>(f.block_sites, 1000), {}};
 }

@@ -1,4 +1,4 @@
-// inlined_expected.h: what instrumented copies of optimized code should have counted, by body.
+// inlined_expected.h: the counts that instrumented copies of optimized code should have, by body.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,16 @@
 
 namespace uptier::test {
 
-// What ran, by the code that was to count it: as the interpreter goes from call to call, this goes
-// from body to body of the code.
+// Attributes each execution to the compiled body that should count it: while the interpreter goes
+// from call to call, this observer goes from body to body of the compiled code.
 class InlinedExpected : public jit::InterpretObserver {
  public:
-  // `code` gives the code of a method, or null; `loops` the number of its loops.
+  // `code` returns the code of a method, or null; `loops` returns its number of loops.
   InlinedExpected(std::function<const jit::Code*(uint32_t)> code,
                   std::function<uint32_t(uint32_t)> loops)
       : code_(std::move(code)), loops_(std::move(loops)) {}
 
-  // A new run begins: none of an earlier one goes on.
+  // Begins a new run and forgets the frames of the last one.
   void begin() {
     frames_.clear();
     next_.reset();
@@ -58,12 +58,12 @@ class InlinedExpected : public jit::InterpretObserver {
   void left(MethodId m, LoopId l) override {
     if (l.index() == loops_(m.index())) frames_.pop_back();
   }
-  // Returns the callees of a call in a body of the code, by their index.
+  // Returns the callees of a call in a body of the code: callee index to count.
   std::map<uint32_t, uint64_t> targets(uint32_t root, SiteId site, uint32_t body = 0) const {
     auto found = targets_.find({root, body, site});
     return found == targets_.end() ? std::map<uint32_t, uint64_t>() : found->second;
   }
-  // What a counter or a hit of a body of the code has come to.
+  // Returns the value that a counter or hit probe of a body should have.
   uint64_t counter(uint32_t root, SiteId site, uint32_t body = 0) const {
     auto found = values_.find({root, body, site});
     if (found == values_.end()) return 0;
@@ -77,8 +77,8 @@ class InlinedExpected : public jit::InterpretObserver {
     v.kind = jit::probe_kind(i);
     v.seen.push_back(seen);
   }
-  bool keeps_values = true;  // of probes; else they are taken to see nothing
-  // What probes saw, by root, body and site.
+  bool keeps_values = true;  // false: probes are taken to see nothing
+  // The values that probes saw, by root, body and site.
   struct Values {
     ProbeKind kind = ProbeKind::kBlock;
     std::vector<uint64_t> seen;
@@ -102,14 +102,15 @@ class InlinedExpected : public jit::InterpretObserver {
   std::vector<Frame> frames_;
   std::optional<Frame> next_;
   std::map<std::array<uint32_t, 3>, uint64_t> counts_;  // by root, body and site
-  std::map<std::array<uint32_t, 3>, std::map<uint32_t, uint64_t>> targets_;  // likewise
+  std::map<std::array<uint32_t, 3>, std::map<uint32_t, uint64_t>>
+      targets_;  // also by root, body and site
   std::map<std::array<uint32_t, 3>, Values> values_;
 };
 
 using Entry = std::function<const void*(MethodId)>;
 
-// Returns what a call was counted to reach, by the callee's index, of which `entry` gives the
-// address; UINT32_MAX: others.
+// Returns the counted targets of a call: callee index to count. `entry` gives the address of a
+// callee; UINT32_MAX is the index of all others.
 inline std::map<uint32_t, uint64_t> targets_in(const jit::SiteCounts& counts, const Entry& entry) {
   std::map<uint32_t, uint64_t> out;
   for (const sampler::TableEntry& e : counts.entries) {
@@ -128,22 +129,22 @@ inline std::map<uint32_t, uint64_t> targets_in(const jit::ProbePlan& plan, uint3
 
 struct InlinedTally {
   size_t bodies = 0, words = 0, ran = 0, unknown = 0, unknown_that_ran = 0;
-  size_t copies = 0;  // words of several rows that ran
+  size_t copies = 0;  // words that ran and belong to several probe rows
   uint64_t counted = 0;
   size_t targets = 0, counters = 0;
   size_t of_bodies = 0;               // calls and probes of inlined bodies that saw something
-  size_t targets_of_bodies = 0;       // of these calls, the callees
-  std::map<ProbeKind, size_t> kinds;  // of these probes
-  size_t no_room = 0;                 // what saw something and has no words
+  size_t targets_of_bodies = 0;       // of those calls, the callees
+  std::map<ProbeKind, size_t> kinds;  // of those probes
+  size_t no_room = 0;                 // calls and probes that saw something but have no words
 };
 
-// Compares all words of a slab with what was expected. Returns the first difference, or "".
+// Compares all words of a slab with the expected counts. Returns the first difference, or "".
 inline std::string compare_slab(uint32_t root, const jit::Code& code,
                                 const std::vector<uint64_t>& slab,
                                 const std::function<uint32_t(MethodId)>& blocks,
                                 const InlinedExpected& expected, InlinedTally& tally) {
   for (SiteId s : jit::observed_sites(code)) {
-    if (s > blocks(MethodId(root))) continue;  // a call
+    if (s > blocks(MethodId(root))) continue;  // a call, not a block
     if (slab[s - 1] != expected.at(root, 0, s)) return " block " + std::to_string(s);
   }
   std::map<std::pair<uint32_t, SiteId>, size_t> rows;
@@ -172,7 +173,7 @@ inline std::string compare_slab(uint32_t root, const jit::Code& code,
   return "";
 }
 
-// Which NaN a float is differs between the interpreter and compiled code.
+// Makes all NaNs the same: the interpreter and compiled code may produce different ones.
 inline uint64_t without_nans(uint64_t bits, bool& any) {
   if (!std::isnan(std::bit_cast<double>(bits))) return bits;
   any = true;
@@ -206,14 +207,15 @@ inline std::string compare_values(const jit::InlinedProbe& p, jit::SiteCounts go
   return got.entries == want.entries ? "" : "entries";
 }
 
-// What is known of a method's site.
+// Facts about the sites of methods.
 struct SiteFacts {
-  std::function<bool(uint32_t, SiteId)> indirect;  // whether it is an indirect call
-  std::function<bool(uint32_t, SiteId)> floats;    // or a probe of a float
+  std::function<bool(uint32_t, SiteId)> indirect;  // tests whether the site is an indirect call
+  std::function<bool(uint32_t, SiteId)> floats;    // tests whether the site is a probe of a float
 };
 
-// Compares what the calls and probes of inlined bodies saw. Returns the first difference, or "". What
-// saw something has words, unless there is no room for its body.
+// Compares the values that the calls and probes of inlined bodies saw. Returns the first
+// difference, or "". A site that saw something must have words, unless there was no room for its
+// body.
 inline std::string compare_probes(uint32_t root, const jit::Code& code,
                                   const std::vector<uint64_t>& slab,
                                   const InlinedExpected& expected, const Entry& entry,
@@ -221,7 +223,8 @@ inline std::string compare_probes(uint32_t root, const jit::Code& code,
   const auto& probes = code.tables().inlined_probes;
   size_t words = 0;
   for (const jit::InlinedProbe& p : probes) words += words_of(p);
-  const bool all = words < jit::kMostInlinedProbeWords / 2;  // or some may have had no room
+  const bool all = words < jit::kMostInlinedProbeWords / 2;  // false: some bodies may have had no
+                                                             // room
   auto name = [](uint32_t body, SiteId site) {
     return " body " + std::to_string(body) + " site " + std::to_string(site) + ": ";
   };

@@ -1,12 +1,12 @@
-// interpreted_host.h: a host with an interpreter of IR, for random functions in Tier::kHost.
+// interpreted_host.h: a host with an IR interpreter, for random functions in Tier::kHost.
 //
-//   expose   makes all values that live at a loop header or a frame_state slots of the host's, so
-//            that a frame can change hands at each of them
-//   run      goes from the entry, from a header or from a frame_state to the end of the call, and
-//            asks at each header whether compiled code takes the frame
+//   expose   makes all values that are live at a loop header or a frame_state into host slots, so that a
+//            frame can change hands at each of them
+//   run      runs from the entry, a loop header or a frame_state to the end of the call; at each header it
+//            asks whether compiled code takes the frame over
 //
-// To the interpreter a guard is nothing: what fails one in compiled code goes on here. So the oracle
-// runs the same functions without guards.
+// The interpreter ignores guards: where compiled code fails a guard, the interpreter goes on. So
+// the oracle runs the same functions without guards.
 #pragma once
 
 #include <cstring>
@@ -25,7 +25,8 @@
 
 namespace uptier::test {
 
-// Returns what is used behind instruction `n` of a block and defined before it, in some order.
+// Returns the values that are used after instruction `n` of a block and defined before it, in no
+// particular order.
 inline std::vector<Value> needed_behind(const jit::Function& f, const jit::Liveness& live, Block b,
                                         size_t n) {
   std::vector<bool> seen(f.values.size());
@@ -52,8 +53,8 @@ inline std::vector<Value> needed_behind(const jit::Function& f, const jit::Liven
   return needed;
 }
 
-// Gives each header and frame_state its slots. Those of a frame_state begin with the arguments of
-// the call, which nothing else brings back.
+// Gives each loop header and frame_state its slots. The slots of a frame_state begin with the
+// arguments of the call, which the host could not recover otherwise.
 inline void expose(jit::Function& f) {
   jit::Liveness live = jit::compute_liveness(f);
   for (Block b : f.layout) {
@@ -72,15 +73,15 @@ inline void expose(jit::Function& f) {
   }
 }
 
-// Takes the guards out.
+// Removes the guards.
 inline void drop_guards(jit::Function& f) {
   for (Block b : f.layout) {
     std::erase_if(f.block(b).insts, [&](jit::InstId i) { return f.inst(i).op == Opcode::kGuard; });
   }
 }
 
-// Functions of one signature, as methods that start in the interpreter. Thread: one runs them;
-// `build` may be called by any. The runtime must die first.
+// Functions of one signature, as methods that start in the interpreter. The runtime must be
+// destroyed first. Thread: one thread runs the functions; any thread may call `build`.
 class InterpretedHost final : public Host {
  public:
   static constexpr size_t kMost = 4;  // functions
@@ -89,7 +90,7 @@ class InterpretedHost final : public Host {
     return {{Type::kRef, Type::kI64, Type::kI32, Type::kF64, Type::kF32}, result};
   }
 
-  // `exposed`: of kMost functions at most, each of signature(kI64) or signature(kF64).
+  // `exposed` has at most kMost functions, each of signature(kI64) or signature(kF64).
   InterpretedHost(Runtime& runtime, const jit::Module& exposed, const Scratch& scratch)
       : runtime_(runtime), module_(exposed), scratch_(scratch) {
     current = this;
@@ -111,14 +112,14 @@ class InterpretedHost final : public Host {
   }
   MethodId method(uint32_t function) const { return methods_[function]; }
 
-  bool always_ask = false;  // at every header, whatever the countdown says
-  uint64_t entered = 0;     // loops, by osr_enter
+  bool always_ask = false;  // asks at every header, even if the countdown is not due
+  uint64_t entered = 0;     // loops that osr_enter took over
   uint64_t resumed = 0;     // frames that compiled code left to the interpreter
 
  private:
   using Words = std::vector<uint64_t>;
 
-  // A call that the interpreter is in, at instruction `n` of `block`.
+  // A call in the interpreter, before instruction `n` of `block`.
   struct Frame {
     uint32_t function = 0;
     Words args;
@@ -148,7 +149,7 @@ class InterpretedHost final : public Host {
     return entry_for(n, result, std::make_index_sequence<kMost>());
   }
 
-  // Places of a frame_state are found by its pc, which is the function's only one.
+  // Finds the frame_state by its pc, which is unique in the function.
   static uint64_t resume(const HostFrame* given) {
     auto& self = *static_cast<InterpretedHost*>(given->host);
     ++self.resumed;
@@ -180,7 +181,7 @@ class InterpretedHost final : public Host {
     return 0;
   }
 
-  // Returns the bits of the result; of nothing that means, when a trap was raised.
+  // Returns the bits of the result; meaningless after a trap was raised.
   uint64_t run(Frame& frame) {
     const jit::Function& f = module_.functions[frame.function];
     for (;;) {
@@ -225,7 +226,7 @@ class InterpretedHost final : public Host {
     frame.n = 0;
   }
 
-  // What does not change where the frame is.
+  // Executes an instruction that does not transfer control.
   TrapCode execute(const jit::Function& f, const jit::Inst& i, const Words& words, Frame& frame) {
     auto set = [&](uint64_t bits) {
       if (i.result.valid()) frame.values[i.result.index()] = bits;
@@ -278,7 +279,8 @@ class InterpretedHost final : public Host {
     return nullptr;
   }
 
-  inline static InterpretedHost* current = nullptr;  // entries have no room for it
+  inline static InterpretedHost* current = nullptr;  // static: entry functions have no parameter
+                                                     // for it
 
   Runtime& runtime_;
   const jit::Module& module_;

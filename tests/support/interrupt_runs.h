@@ -1,5 +1,5 @@
-// interrupt_runs.h: guests that never end by themselves, and a thread that runs one until it is told
-// to stop.
+// interrupt_runs.h: guests that never end by themselves, and a thread that runs one until it is
+// interrupted.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace uptier::test {
 
-// Waits until there is something to read, which never comes, or the guest is to end.
+// Blocks in poll on a pipe that never becomes readable, until the guest is interrupted.
 extern "C" inline void interrupt_test_wait() {
   static int ends[2] = {-1, -1};
   static const int made = ::pipe(ends);
@@ -26,7 +26,7 @@ extern "C" inline void interrupt_test_wait() {
 }
 inline std::atomic<bool> g_interrupt_started{false};
 extern "C" inline void interrupt_test_started() { g_interrupt_started.store(true); }
-// A host function that knows nothing of interrupts, and returns.
+// A host function that does not check for interrupts, and returns.
 extern "C" inline int64_t interrupt_test_work(int64_t x) {
   for (int i = 0; i < 200; ++i) asm volatile("" : "+r"(x));
   return x + 1;
@@ -40,10 +40,10 @@ inline const HostFunction kInterruptHosts[] = {
 
 struct Guest {
   const char* name;
-  const char* text;  // its function @f takes nothing that matters: i64
+  const char* text;  // defines @f(i64) -> i64; its argument does not matter
 };
 
-// Loops of a few instructions, leaves, strings of stores, recursion, host functions.
+// Small loops, leaf functions, long runs of stores, recursion, host functions.
 inline constexpr Guest kGuests[] = {
     {"add", R"(
 func @f(i64) -> i64 {
@@ -164,7 +164,7 @@ b1:
 
 using Clock = std::chrono::steady_clock;
 
-// Runs @f on a thread of its own, again and again; each time the caller stops it.
+// Runs @f on its own thread again and again; the caller interrupts each run.
 class StoppedGuest {
  public:
   explicit StoppedGuest(IrRuntime& r) : r_(r) {
@@ -176,7 +176,8 @@ class StoppedGuest {
     thread_.join();
   }
 
-  // Returns how long the invoke went on after it was told to stop, in ns; 0 where it did not end so.
+  // Returns how long the invoke ran on after the interrupt, in ns; 0 if it did not end because of
+  // it.
   uint64_t stop_after(std::chrono::microseconds pause) {
     done_.store(false);
     g_interrupt_started.store(false);

@@ -1,11 +1,12 @@
-// ir_corpus.h: the programs of tests/ir/ and what they must answer, for every executor of IR.
+// ir_corpus.h: loads the programs of tests/ir/ and their expected answers, for every executor of
+// IR.
 //
 // A line `; run @f(1, mem+8, &@g) -> 3` in a .uir file is one run. Arguments and results are
-// written as constants of the signature's types, and for refs also
+// written as constants of the signature's types. Refs may also be
 //
-//   mem+8    an address in the scratch memory; its first page is readable and writable, what is
-//            around it faults (a mebibyte before and after)
-//   &@g      the address of a method: what `call_indirect` takes
+//   mem+8    an address in the scratch memory: its one page is readable and writable, and a mebibyte before
+//            and after it faults
+//   &@g      the address of a method, as `call_indirect` takes it
 //
 // A result is a constant, `nan` (any quiet NaN), `void`, or `trap <code>`. Each run starts with the
 // scratch memory filled with the same bytes.
@@ -13,8 +14,8 @@
 //   for (const CorpusFile& file : load_corpus()) {
 //     for (const CorpusRun& run : file.runs) {
 //       scratch.fill();
-//       ... = file.module.functions[run.method.index()] applied to run.arguments(scratch,
-//       address_of) EXPECT_EQ("", run.complaint(answer, scratch));
+//       ... = file.module.functions[run.method.index()] applied to run.arguments(scratch, address_of)
+//       EXPECT_EQ("", run.complaint(answer, scratch));
 #pragma once
 
 #include <sys/mman.h>
@@ -39,7 +40,7 @@
 
 namespace uptier::test {
 
-// One page of memory between two regions that fault, the one behind as far as an i32 index reaches.
+// One page of memory between two guard regions of a mebibyte each.
 class Scratch {
  public:
   static constexpr size_t kSize = 4096;
@@ -69,7 +70,7 @@ class Scratch {
   void* region_;
 };
 
-// What an executor found: the bits of a result, or a trap.
+// The result of a run: its bits, or a trap.
 struct Answer {
   uint64_t bits = 0;
   TrapCode trap = TrapCode::kNone;
@@ -82,7 +83,7 @@ inline bool is_nan(Type t, uint64_t bits) {
   return t == Type::kF64 && (bits & ~(uint64_t{1} << 63)) > 0x7ff0000000000000;
 }
 
-// Returns whether two executors agree on a result: the same bits, or both a NaN.
+// Returns whether two results of executors agree: both have the same bits, or both are NaNs.
 inline bool same_value(Type t, uint64_t a, uint64_t b) {
   if (t == Type::kNone || (is_nan(t, a) && is_nan(t, b))) return true;
   return jit::constant_text(t, a) == jit::constant_text(t, b);
@@ -96,7 +97,7 @@ inline std::string answer_text(Type t, const Answer& a) {
 // A word of a run line: bits, or bits that depend on the executor.
 struct CorpusWord {
   enum class Kind { kBits, kScratch, kMethod } kind = Kind::kBits;
-  uint64_t bits = 0;  // also the offset into the scratch memory, or the MethodId
+  uint64_t bits = 0;  // or the offset into the scratch memory, or the MethodId
 };
 
 using AddressOf = std::function<uint64_t(MethodId)>;
@@ -117,14 +118,15 @@ struct CorpusRun {
     return w.bits;
   }
 
-  // Bits of the arguments, zero-extended. `address` gives what call_indirect takes.
+  // Returns the bits of the arguments, zero-extended. `address` gives the address that
+  // call_indirect takes.
   std::vector<uint64_t> arguments(const Scratch& scratch, const AddressOf& address) const {
     std::vector<uint64_t> out;
     for (const CorpusWord& w : args) out.push_back(resolve(w, scratch, address));
     return out;
   }
 
-  // Returns "" when the answer is the expected one, else what is wrong with it.
+  // Returns "" if the answer is as expected, otherwise a description of the difference.
   std::string complaint(const Answer& got, const Scratch& scratch) const {
     bool ok = got.trap == expected.trap;
     if (ok && expected.trap == TrapCode::kNone && result != Type::kNone) {
@@ -144,12 +146,12 @@ struct CorpusFile {
 
 // ---- Host functions that the programs call ------------------------------------------------------
 
-// What a compiled program's host functions use to raise a trap; set it before running one.
+// Raises a trap for host functions of compiled programs; a test sets it before it runs one.
 inline void (*corpus_raise)(TrapCode) = nullptr;
-// Changes with every call of `note`, so that the order of side effects can be compared.
+// Hashes the calls of `note`, so that the order of side effects can be compared.
 inline uint64_t corpus_notes = 0;
 
-// Sums wrap: programs pass any bits.
+// Sums wrap around: programs pass arbitrary bits.
 inline uint64_t corpus_add3(uint64_t a, uint64_t b, uint64_t c) { return a + 10 * b + 100 * c; }
 inline double corpus_mix(int32_t a, double b, int64_t c, float d, int32_t e, double f, int64_t g,
                          float h) {
@@ -171,13 +173,13 @@ inline int32_t corpus_raise_if(int32_t code, int32_t value) {
   return static_cast<int32_t>(static_cast<uint32_t>(value) + 1);
 }
 inline float corpus_half(float x) { return x / 2; }
-// Changes the byte; returns what it was.
+// Adds to the byte and returns its old value.
 inline int32_t corpus_poke(uint8_t* p, int32_t by) {
   uint8_t was = *p;
   *p = static_cast<uint8_t>(was + static_cast<uint32_t>(by));
   return was;
 }
-// Copies and fills in the scratch page, as kCallCopies and kCallFills say.
+// Copy or fill bytes of the scratch page, with the semantics of kCallCopies and kCallFills.
 inline bool corpus_has(uint32_t at, uint32_t n) { return uint64_t{at} + n <= Scratch::kSize; }
 inline int32_t corpus_move(void*, uint8_t* page, uint32_t to, uint32_t from, uint32_t n) {
   if (!corpus_has(to, n) || !corpus_has(from, n)) return 1;
@@ -210,14 +212,14 @@ inline const std::vector<HostFunction>& corpus_hosts() {
   return hosts;
 }
 
-// Host functions that random programs call for kCallCopies and kCallFills.
+// Returns the host functions that random programs call with kCallCopies and kCallFills.
 inline const std::vector<HostFunction>& moving_hosts() {
   static const std::vector<HostFunction> hosts = {host_function("move", corpus_move),
                                                   host_function("set", corpus_set)};
   return hosts;
 }
 
-// Calls a host function of the corpus for the interpreter.
+// Calls a host function of the corpus on behalf of the interpreter.
 inline jit::OutsideResult call_corpus_host(const jit::HostCallee& callee,
                                            std::span<const uint64_t> a) {
   auto f32 = [&](size_t i) { return std::bit_cast<float>(static_cast<uint32_t>(a[i])); };
@@ -257,8 +259,7 @@ inline jit::OutsideResult call_corpus_host(const jit::HostCallee& callee,
   return {0, TrapCode::kHost};
 }
 
-// ---- Interpreter
-// ----------------------------------------------------------------------------------
+// ---- Interpreter --------------------------------------------------------------------------------
 
 inline jit::InterpretOptions interpret_options(const Scratch& scratch) {
   jit::InterpretOptions options;
@@ -268,15 +269,15 @@ inline jit::InterpretOptions interpret_options(const Scratch& scratch) {
   return options;
 }
 
-// Runs in an interpreter. Throws when the program did what it must not, or ran too long.
+// Runs a method in an interpreter. Throws if the interpreter stopped: the program broke a rule or
+// ran too long.
 inline Answer interpret(jit::Interpreter& interpreter, MethodId m, std::span<const uint64_t> args) {
   jit::InterpretOutcome o = interpreter.run(m, args);
   if (o.kind == jit::InterpretOutcome::Kind::kStopped) throw std::runtime_error(o.why);
   return {o.bits, o.trap};
 }
 
-// ---- Reading
-// ----------------------------------------------------------------------------------------
+// ---- Reading ------------------------------------------------------------------------------------
 
 class CorpusReader {
  public:
@@ -303,7 +304,7 @@ class CorpusReader {
     throw std::runtime_error(file_.name + ":" + std::to_string(line_) + ": " + what);
   }
 
-  // "@f(1, 2) -> 3"
+  // Parses "@f(1, 2) -> 3".
   void run(const std::string& text) {
     size_t open = text.find('('), arrow = text.rfind(") -> ");
     if (text[0] != '@' || open == std::string::npos || arrow == std::string::npos) {
@@ -366,7 +367,7 @@ class CorpusReader {
   int line_ = 0;
 };
 
-// Reads every .uir file of tests/ir, by name. Throws when one cannot be read.
+// Reads every .uir file of tests/ir, in order of names. Throws if one cannot be read.
 inline std::vector<CorpusFile> load_corpus() {
   std::vector<std::filesystem::path> paths;
   auto folder = std::filesystem::path(UPTIER_SOURCE_DIR) / "tests" / "ir";

@@ -1,7 +1,8 @@
-// ir_programs.h: text of IR that several tests have in theirs. Macros, so that they join other literals.
+// ir_programs.h: IR text that several tests embed. Macros, so that it can be concatenated with
+// other literals.
 #pragma once
 
-// fib(n): calls itself as often as it takes.
+// fib(n): the recursive Fibonacci function.
 #define UPTIER_TEST_FIB       \
   "func @fib(i64) -> i64 {\n" \
   "b0(v0: i64):\n"            \

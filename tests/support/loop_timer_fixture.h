@@ -1,4 +1,5 @@
-// What tests of loop timers share: a slab with loops, and the calls that their code would make.
+// The fixture of the loop timer tests: a slab with loops, and the calls that compiled code would
+// make.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@
 
 namespace uptier::test {
 
-// One method's slab with four loops, and the calls that its code would make.
+// The slab of one method with four loops.
 struct TimedMethod {
   uint64_t slab[4 * sampler::kLoopDualWords] = {};
   uint32_t records = 100;
@@ -25,7 +26,7 @@ struct TimedMethod {
 
 class LoopTimerTest : public ::testing::Test {
  protected:
-  // What the code does at an entry.
+  // Does the work of compiled code at a loop entry; returns whether the entry is due.
   static bool due(TimedMethod& m, int l) {
     m.loop(l)[sampler::kLoopEntries] += 1;
     return static_cast<int64_t>(--m.loop(l)[sampler::kLoopState]) < 0;
@@ -47,7 +48,7 @@ class LoopTimerTest : public ::testing::Test {
     _mm_lfence();
     return now;
   }
-  // One execution of a time that is given.
+  // One loop execution that takes `cycles` by the simulated clock `now`.
   void execute(TimedMethod& m, int l, uint64_t& now, uint64_t cycles) {
     if (due(m, l)) timer.enter(m.key(l, 1000), now);
     now += cycles;

@@ -1,4 +1,4 @@
-// null_runtime.h: a Runtime that observes nothing, for tests that bring their own way of running.
+// null_runtime.h: a Runtime that observes nothing, for tests that run code in their own way.
 #pragma once
 
 #include "uptier/runtime.h"
@@ -7,7 +7,7 @@ namespace uptier::test {
 
 class NullRuntime : public Runtime {
  public:
-  // A runtime of a test's own has one way to run; it cannot be stopped.
+  // These runtimes have one kind of entry and no limits: they cannot be stopped.
   const void* entry_address(MethodId m, const Signature&) const override {
     return static_cast<const Runtime*>(this)->entry_address(m);
   }

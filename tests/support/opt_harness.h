@@ -1,4 +1,4 @@
-// Modules compiled whole by the optimizing compiler, and run: for tests that compare it with the
+// Compiles whole modules with the optimizing compiler and runs them, to compare it with the
 // interpreter.
 #pragma once
 
@@ -17,8 +17,8 @@
 
 namespace uptier::test {
 
-// Returns how many words an instrumented copy counts in that was made without a plan: block k in word
-// k - 1, and inlined bodies behind.
+// Returns the number of words that an instrumented copy without a plan counts in: block k in word k
+// - 1, then the words of inlined bodies.
 inline size_t slab_words(const jit::Function& f, const jit::Code& code) {
   const std::vector<jit::InlinedCount>& inlined = code.tables().inlined_counts;
   const std::vector<jit::InlinedProbe>& probes = code.tables().inlined_probes;
@@ -26,14 +26,14 @@ inline size_t slab_words(const jit::Function& f, const jit::Code& code) {
   return inlined.empty() ? f.block_sites : inlined.back().offset / 8 + 1;
 }
 
-// Every function of a module as optimized code behind its stub.
+// Every function of a module as optimized code, called through its stub.
 class OptimizedModule : private jit::CallResolver {
  public:
-  // `counts(method)` gives block counts; null: no profile.
+  // `counts(method)` returns block counts; null: there is no profile.
   using Counts = std::function<std::vector<uint64_t>(const jit::Function&)>;
 
-  // Instrumented copies count in slabs of their own.
-  // `top`: of the tables of indirect calls and of probes, which observe nothing if it is 0.
+  // Each instrumented copy counts in its own slab. `top` is the number of entries in the tables of
+  // indirect calls and of probes; with 0 they observe nothing.
   OptimizedModule(CodeMachine& machine, const jit::Module& module, const Counts& counts = nullptr,
                   Copy copy = Copy::kPlain, uint32_t top = 0)
       : OptimizedModule(
@@ -43,18 +43,19 @@ class OptimizedModule : private jit::CallResolver {
             },
             copy, top) {}
 
-  // The same with bodies inlined that `inlinees` knows; `profiles(method)` as for Counts.
+  // The same, but inlines the bodies that `inlinees` offers; `profiles(method)` is like Counts.
   using Profiles = std::function<jit::BodyProfile(const jit::Function&)>;
   OptimizedModule(CodeMachine& machine, const jit::Module& module, jit::InlineeSource& inlinees,
                   const Profiles& profiles, Copy copy, uint32_t top = 0)
       : OptimizedModule(machine, module, &inlinees, profiles, copy, top) {}
 
-  // What plain code counts in; a test sets it for the modules that it makes then. Null: nothing.
+  // The words that plain code tallies in. A test sets it before it creates modules; null: plain
+  // code does not count.
   static inline jit::TallySource* tallies = nullptr;
 
   const void* entry(MethodId m) const { return machine_.stubs->stub(m); }
   const std::vector<std::unique_ptr<jit::Code>>& codes() const { return codes_; }
-  // By method; of instrumented copies.
+  // By method; for instrumented copies.
   const std::vector<std::vector<uint64_t>>& slabs() const { return slabs_; }
   const std::vector<jit::ProbePlan>& plans() const { return plans_; }
   jit::CallResolver& resolver() { return *this; }
@@ -108,8 +109,8 @@ class OptimizedModule : private jit::CallResolver {
   std::vector<jit::ProbePlan> plans_;
 };
 
-// Runs a function in code and in the interpreter. Returns whether both answer the same, and leave the
-// same memory; `traps`: whether they trapped.
+// Runs a function in compiled code and in the interpreter. Returns whether both give the same
+// answer and leave the same memory; sets `traps` to whether they trapped.
 inline bool answers_alike(CodeMachine& machine, const OptimizedModule& code,
                           jit::Interpreter& oracle, MethodId f, const Signature& s,
                           const std::vector<uint64_t>& args, Scratch& scratch, bool& traps) {

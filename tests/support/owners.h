@@ -1,4 +1,4 @@
-// owners.h: what the owners of a runtime's state work on, without the runtime.
+// owners.h: the objects that own a runtime's state, without the runtime, for tests of each.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,8 @@
 
 namespace uptier::test {
 
-// Owners of four methods, which nothing has been made of. The caller is one thread, and takes no lock.
+// The owners of four methods; nothing has been described or compiled yet. One thread calls them, so
+// no locks are taken.
 class Owners : private tiering::Relay::Service {
  public:
   static constexpr uint32_t kMethods = 4;
@@ -53,16 +54,16 @@ class Owners : private tiering::Relay::Service {
     return o;
   }
   tiering::Method& method(uint32_t i = 0) { return methods.at(i); }
-  // Gives the place of a method to another one, as if nobody had the former any more.
+  // Puts another method into a slot, as if nothing referred to the former method any more.
   void replace(uint32_t i, Host& of, MethodInfo info) {
     methods.take_out(method(i));
     methods.put(std::make_unique<tiering::Method>(MethodId(i), kMethods + 1, of, std::move(info)));
   }
-  // Gives a method as many loops as its description would have.
+  // Gives a method the number of loops that its description would have.
   void describe_loops(uint32_t i, uint32_t loops) {
     method(i).shape.put(std::make_unique<tiering::MethodShape>(loops));
   }
-  // A version of a method's, which is nowhere in service yet; with words that its loops ask.
+  // Adds a version of a method, with poll words for its loops. It is not in service yet.
   tiering::Version& add(uint32_t i, Tier tier, Copy copy = Copy::kPlain) {
     tiering::Method& m = method(i);
     m.versions.push_back(std::make_unique<tiering::Version>());
@@ -76,7 +77,7 @@ class Owners : private tiering::Relay::Service {
     hosts.hold_locked(v);
     return v;
   }
-  // Code that has bodies of others in it.
+  // Returns code with these methods inlined.
   std::unique_ptr<jit::Code> code_with(const std::vector<MethodId>& inlined) {
     jit::CodeTables tables;
     for (MethodId m : inlined) tables.inlined.push_back({.method = m});
@@ -85,7 +86,7 @@ class Owners : private tiering::Relay::Service {
     EXPECT_TRUE(code.space->publish(*span).ok());
     return std::make_unique<jit::Code>(std::move(*span), 0, std::move(tables));
   }
-  // What the words of a version's loops say.
+  // Returns the values of a version's poll words.
   static std::vector<uint32_t> words(const tiering::Version& v) {
     std::vector<uint32_t> words;
     for (const jit::PollWord& w : v.polls.words()) words.push_back(w.load());

@@ -1,4 +1,5 @@
-// pick_program.h: a method that goes one of two ways, and a runtime that follows what it does.
+// pick_program.h: a method with a two-way branch, and the options of a runtime that follows its
+// behaviour.
 #pragma once
 
 #include <string>
@@ -7,7 +8,7 @@
 
 namespace uptier::test {
 
-// pick(x): x + 5 where x is not 0, else 7 x.
+// pick(x): x + 5 if x is not 0, otherwise 7 * x.
 inline const std::string kPick = R"(
 func @pick(i32) -> i32 {
 b0(v0: i32):
@@ -27,7 +28,7 @@ b3(v5: i32):
 
 inline constexpr uint64_t kPickInterval = 16;
 
-// Deterministic: whoever flushes does the worker's work, and nothing is measured.
+// Deterministic options: the thread that flushes does the worker's jobs, and nothing is measured.
 inline Options following() {
   Options o;
   o.workers = 0;

@@ -1,12 +1,12 @@
-// Methods to ask the policy about.
+// Snapshots of methods, as input of the policy.
 #pragma once
 
 #include "tiering/policy/policy.h"
 
 namespace uptier::tiering {
 
-// 100 instructions: a compilation costs 250 us, and with a speedup of 3 it pays from 375 us on,
-// which are 3,750 calls that run every instruction once.
+// A method of 100 instructions: compiling takes 250 us and, with a speedup of 3, pays off from 375
+// us of run time on, which are 3,750 calls that run every instruction once.
 inline MethodSnapshot method() {
   MethodSnapshot m;
   m.instructions = 100;
@@ -15,7 +15,7 @@ inline MethodSnapshot method() {
   m.samples = 0;
   return m;
 }
-// The same work as seen by samples.
+// The same amount of work, known from samples.
 inline MethodSnapshot sampled(uint64_t work, uint64_t samples = 10) {
   MethodSnapshot m = method();
   m.calls = 1000;
@@ -29,7 +29,8 @@ inline Decision ask(const MethodSnapshot& m, const SystemSnapshot& s = {},
   return decide(m, s, o);
 }
 
-// In optimized code that has run for long since, and of which 30 % are laid out wrongly.
+// Changes the snapshot: the optimized code has run for long since, and 30 % of it is laid out
+// wrongly.
 inline void drifted(MethodSnapshot& m) {
   m.tier = Tier::kOptimized;
   m.optimized_versions = 1;

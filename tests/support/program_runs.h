@@ -1,4 +1,4 @@
-// program_runs.h: the example programs and the tool, as tests use them.
+// program_runs.h: runs the example programs and the tool.
 #pragma once
 
 #include <sys/wait.h>
@@ -51,7 +51,7 @@ struct RunResult {
   std::string out;
   std::string err;
   int code = -1;   // exit code
-  int signal = 0;  // that ended it, 0 for none
+  int signal = 0;  // signal that ended the process, 0 for none
 };
 
 // Runs a shell command and captures both streams.

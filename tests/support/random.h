@@ -1,4 +1,4 @@
-// random.h: numbers and arguments from a seed, for tests that make things up.
+// random.h: numbers and arguments from a seed, for tests with random input.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace uptier::test {
 
-// splitmix64
+// splitmix64.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -30,7 +30,7 @@ class Random {
   uint64_t state_;
 };
 
-// Returns bits of a type, often at its edges.
+// Returns bits of a type, often edge cases of it.
 inline uint64_t random_bits(Type t, Random& r) {
   if (t == Type::kF32 || t == Type::kF64) {
     static const std::vector<double> plain = {0.0,  -0.0, 1.0,   -1.0, 0.5,  1.5,  -2.5,

@@ -1,4 +1,5 @@
-// random_expression.h: operations of all kinds on what a function has at hand; see random_ir.h.
+// random_expression.h: random operations of all kinds on the values that a function has; see
+// random_ir.h.
 #pragma once
 
 #include <string>
@@ -16,19 +17,22 @@ struct RandomOptions {
   int variables = 16;   // in each function
   int depth = 3;        // of nested loops, branches and switches
   bool traps = true;    // operations may trap
-  bool hosts = true;    // host functions of the corpus are called
-  bool guards = false;  // guards, of which some fail
-  // What compilers of languages seldom make, and passes have to expect: indices that wander about
+  bool hosts = true;    // host functions of the corpus may be called
+  bool guards = false;  // there are guards, and some of them fail
+  // Constructs that compilers of languages seldom emit but passes must handle: indices that wander
   // and wrap around, cycles with two entrances, several back edges, conversions to the same type,
-  // alias classes, invariant loads, refs everywhere, host functions that write to memory, loops that
-  // fill and copy.
+  // alias classes, invariant loads, refs everywhere, host functions that write to memory, loops
+  // that fill and copy.
   bool odd = false;
-  // What probes have come to is asked, and nothing depends on the answer but which way it takes.
+  // The program reads its own probes' counts. Only the way it takes depends on them, never a
+  // result.
   bool counts = false;
-  // What random_shapes.h says. Addresses of methods, if any, are those of the interpreter.
+  // The shapes of random_shapes.h. With `addresses`, methods have addresses: those of the
+  // interpreter.
   bool wide = false;
   bool addresses = true;
-  // Described plainly (jit/frontend/plain_form.h), and with every value that leaves its block in memory.
+  // Built in the plain form (jit/frontend/plain_form.h), with every value that leaves its block in
+  // memory.
   bool plain = false;
 };
 
@@ -46,7 +50,7 @@ class RandomExpression {
   bool wide(unsigned percent) { return o_.wide && r_.chance(percent); }
   size_t slot(Type t) const { return static_cast<size_t>(t); }
 
-  // Remembers a value for direct use; scopes forget what they remembered when they end.
+  // Remembers a value for direct use; a scope forgets its values at its end.
   Value keep(Value v) {
     values_.push_back(v);
     return v;
@@ -73,7 +77,7 @@ class RandomExpression {
     return r_.chance(30) ? keep(v) : v;
   }
 
-  // The scratch page's address plus 0..1023.
+  // Returns the scratch page's address plus 0..1023.
   Value pointer(int depth) {
     if (r_.chance(30)) return b_.select(condition(depth - 1), leaf(Type::kRef), leaf(Type::kRef));
     Value offset = b_.binary(Opcode::kAnd, value(Type::kI64, depth - 1), b_.i64(1023));
@@ -99,7 +103,8 @@ class RandomExpression {
     }
   }
 
-  // What the instruction selector has one instruction for, or another.
+  // Patterns that the instruction selector matches to other instructions than their operations
+  // suggest.
   Value idiom(Type t, int depth) {
     using enum Opcode;
     Value x = value(t, depth - 1);
@@ -128,7 +133,7 @@ class RandomExpression {
     }
   }
 
-  // Likewise of conditions: in memory, of some bits, of a sign, one of another.
+  // The same for conditions: operands in memory, tests of bits, sign tests, negations.
   Value test(int depth) {
     using enum Opcode;
     Type t = r_.chance(50) ? Type::kI32 : Type::kI64;
@@ -169,7 +174,7 @@ class RandomExpression {
                      x, y);
   }
 
-  // Mostly by something that is not 0 and not -1.
+  // The divisor is seldom 0 or -1.
   Value division(Type t, int depth) {
     using enum Opcode;
     Value x = value(t, depth - 1), y;
@@ -204,7 +209,7 @@ class RandomExpression {
     }
   }
 
-  // An i32 that is 0 or 1, or any.
+  // Returns an i32 that is 0 or 1, or any i32.
   Value condition(int depth) {
     using enum Opcode;
     if (depth <= 0) return leaf(Type::kI32);
@@ -224,7 +229,7 @@ class RandomExpression {
     return b_.binary(pick_op({kEq, kNe, kLtS, kLtU, kGtS, kGtU, kLeS, kLeU, kGeS, kGeU}), x, y);
   }
 
-  // `x`, or 0.25 when it is a NaN.
+  // Returns `x`, or 0.25 if it is a NaN.
   Value number(Value x) {
     Type t = b_.type_of(x);
     Value quarter = t == Type::kF32 ? b_.f32(0.25f) : b_.f64(0.25);
@@ -255,7 +260,7 @@ class RandomExpression {
 
   // ---- Memory -----------------------------------------------------------------------------------
 
-  // base (0..1023) + index (0..1023) + offset (0..1999) + 8 bytes: inside of the page.
+  // Returns base (0..1023) + index (0..1023) + offset (0..1999) + 8 bytes: inside the page.
   Address address(int depth, bool writes = false) {
     Address at;
     if (odd(30)) return odd_address(depth, writes);
@@ -276,7 +281,7 @@ class RandomExpression {
     return at;
   }
 
-  // An offset that is no displacement, to where everything faults.
+  // Returns an address whose offset does not fit a displacement; the access faults.
   Address far_address(int depth) {
     Address at{.base = base_, .flags = kMemTraps};
     at.offset = static_cast<uint32_t>(r_.next() >> 33) | uint32_t{1} << 31;
@@ -286,7 +291,8 @@ class RandomExpression {
     return at;
   }
 
-  // base + (1024..2047 - 1..1024): inside of the page, too, and rarely in the fence before it.
+  // Returns base + (1024..2047 - 1..1024): inside the page as well, and rarely in the guard region
+  // before it.
   Address difference(int depth) {
     bool far = r_.chance(2);
     Value v = b_.binary(Opcode::kAnd, value(Type::kI32, depth - 1), b_.i32(far ? 2047 : 1023));
@@ -295,8 +301,8 @@ class RandomExpression {
     return {.base = base_, .index = less, .flags = kMemTraps | kMemFenced};
   }
 
-  // Sums and shifts as parts of an index, classes with places of their own, and, unless it writes,
-  // anything that an i32 index can reach.
+  // Returns an address with sums and shifts in its index, or in an alias class with its own range;
+  // unless it writes, any address that an i32 index can reach.
   Address odd_address(int depth, bool writes) {
     using enum Opcode;
     Address at{.base = base_};
@@ -318,7 +324,7 @@ class RandomExpression {
     } else if (kind < 97 || !o_.traps) {
       at.index = b_.binary(kAdd, masked(255), b_.constant(t, r_.below(900)));
       if (r_.chance(50)) at.index = b_.binary(kShl, at.index, b_.constant(t, 1));
-    } else if (writes || r_.chance(30)) {  // beyond the page
+    } else if (writes || r_.chance(30)) {  // outside of the page
       at.offset = static_cast<uint32_t>(r_.next() >> (32 + r_.below(19))) | 8192;
       at.flags = kMemTraps;
     } else if (r_.chance(20)) {
@@ -353,7 +359,7 @@ class RandomExpression {
   FunctionBuilder b_;
   Value base_;
   std::vector<Variable> variables_[6];  // by type
-  std::vector<Value> values_;           // that dominate the current place
+  std::vector<Value> values_;           // that dominate the current position
 };
 
 }  // namespace uptier::test

@@ -1,20 +1,21 @@
-// random_ir.h: well-typed programs that end, from a seed, for comparing executors with each other.
+// random_ir.h: well-typed programs that terminate, from a seed, to compare executors with each
+// other.
 //
-//   a program is a pure function of (seed, options); so is what it computes
+//   A program is a pure function of (seed, options), and so is its result.
 //
-//   loops count down from at most 7 (with `odd`, they may have other tests and go round 40 times),
-//   calls go to earlier functions only, and the estimated number of steps of a call is bounded, so
-//   that every run ends within a few hundred thousand instructions
+//   Loops count down from at most 7 (with `odd`, they may have other tests and run 40 rounds), calls go to
+//   earlier functions only, and the estimated number of steps of a call is bounded. So every run ends
+//   within a few hundred thousand instructions.
 //
-//   memory accesses stay in the scratch page, or (rarely, and marked kMemTraps) leave it for where
-//   it faults. Nothing writes to its last bytes, which invariant loads read
+//   Memory accesses stay in the scratch page, or (rarely, and marked kMemTraps) leave it for the guard
+//   regions. Nothing writes to the page's last bytes, which invariant loads read.
 //
-//   no bit of a NaN is ever seen: floats that become ints, go to memory or lend their sign are
-//   tested with x == x first
+//   No bits of a NaN are ever observable: floats are tested with x == x before they are converted to ints,
+//   stored, or used for their sign.
 //
-// Every function takes the scratch page's address first. Values live in Variables (some of them
-// never assigned) and, beside those, directly over branches and loops, so that both ways of keeping
-// a value are under pressure.
+// Every function takes the scratch page's address first. Values live in Variables (some of which
+// are never assigned) and also directly across branches and loops, so that both ways to keep a
+// value are under pressure.
 #pragma once
 
 #include <string>
@@ -76,7 +77,7 @@ class RandomFunction : RandomShapes {
     }
   }
 
-  // Whatever a count is, `above_` is by kAbove more than `count_`, in whichever code either was set.
+  // Invariant: `above_` is `count_` + kAbove, whatever the count is and whichever code set both.
   static constexpr int64_t kAbove = 0x1'0000'0003;
 
   void set_count(Value n) {
@@ -117,7 +118,8 @@ class RandomFunction : RandomShapes {
     if (odd(25)) store_again(op, t, at);
   }
 
-  // The same place, with something between or not: the store before may be dead.
+  // Stores to the same address again, sometimes with something in between: the first store may be
+  // dead.
   void store_again(Opcode op, Type t, const Address& at) {
     size_t kind = r_.below(100);
     if (kind < 20) probe();
@@ -178,7 +180,7 @@ class RandomFunction : RandomShapes {
     values_.resize(scope);
   }
 
-  // Makes cycles of block parameters at joins and back edges.
+  // Swaps variables, which makes cycles of block parameters at joins and back edges.
   void swap() {
     const auto& xs = variables_[slot(number_type())];
     if (xs.size() < 2) return;
@@ -216,7 +218,7 @@ class RandomFunction : RandomShapes {
     size_t count = r_.below(6) + 1;
     std::vector<Block> arms(count), cases;
     for (Block& a : arms) a = b_.create_block();
-    bool wide = odd(40);  // runs of cases that go one way
+    bool wide = odd(40);  // runs of cases with one destination
     for (size_t n = r_.below(9); n > 0; --n) {
       cases.insert(cases.end(), wide ? 1 + r_.below(8) : 1, r_.pick(arms));
     }
@@ -234,8 +236,8 @@ class RandomFunction : RandomShapes {
     b_.switch_to(join);
   }
 
-  // Counts a Variable of its own down from at most 7, with the test first or last, and maybe a
-  // second way out.
+  // A loop that counts its own Variable down from at most 7, with the test first or last, and maybe
+  // with a second exit.
   void loop(int depth) {
     constexpr uint64_t kMostTrips = 7;
     Variable counter = b_.declare(Type::kI32);
@@ -285,8 +287,8 @@ class RandomFunction : RandomShapes {
                      y);
   }
 
-  // A loop whose index goes from anywhere by steps of anything, past checks of where it is, until
-  // a comparison fails or its rounds are spent; it may go round early.
+  // A loop whose index starts anywhere and moves by any step, past range checks, until a comparison
+  // fails or its rounds are used up. It may also continue early.
   void wander(int depth) {
     using enum Opcode;
     Type t = r_.chance(70) ? Type::kI32 : Type::kI64;
@@ -337,7 +339,7 @@ class RandomFunction : RandomShapes {
     b_.switch_to(exit);
   }
 
-  // A cycle of two blocks that is entered at either.
+  // A cycle of two blocks with two entrances.
   void knot(int depth) {
     uint64_t rounds = most_rounds(), outside = times_;
     Variable fuel = b_.declare(Type::kI32);
@@ -363,7 +365,7 @@ class RandomFunction : RandomShapes {
     b_.switch_to(exit);
   }
 
-  // Holds for most numbers, and tells something.
+  // Returns a condition that holds for most numbers and from which passes can learn something.
   Value likely(Value x) {
     using enum Opcode;
     Type t = b_.type_of(x);
@@ -409,7 +411,7 @@ class RandomFunction : RandomShapes {
   }
 
   void note() {
-    const auto& hosts = corpus_hosts();  // the last writes to memory
+    const auto& hosts = corpus_hosts();  // the last of them writes to memory
     const HostFunction& host = odd(40) ? hosts.back() : hosts[r_.below(hosts.size() - 1)];
     std::string name = host.name;
     if (name == "step" || name == "many") return assign();
@@ -417,7 +419,7 @@ class RandomFunction : RandomShapes {
     std::vector<Value> args;
     for (Type t : host.signature.params) args.push_back(value(t, 2));
     bool raises = name == "raise_if";
-    if (raises) {  // code kHost or none
+    if (raises) {  // trap code kHost, or none
       Value rare = b_.binary(Opcode::kEq, args[0], b_.i32(3));
       args[0] = b_.select(rare, b_.i32(static_cast<int32_t>(TrapCode::kHost)), b_.i32(0));
     }
@@ -438,7 +440,7 @@ class RandomFunction : RandomShapes {
     b_.guard(rare, static_cast<GuardReason>(r_.below(7)));
   }
 
-  // Returns a mixture of all variables, so that a wrong value anywhere shows.
+  // Returns a hash of all variables, so that a wrong value anywhere is seen.
   void finish() {
     if (signature_.result == Type::kNone) return b_.ret();
     if (signature_.result == Type::kRef) return b_.ret(leaf(Type::kRef));
@@ -454,7 +456,7 @@ class RandomFunction : RandomShapes {
         sum = b_.binary(Opcode::kAdd, b_.binary(Opcode::kMul, sum, b_.i64(31)), v);
       }
     }
-    if (o_.odd) {  // what differs in the upper half shows in any result
+    if (o_.odd) {  // a difference in the upper half shows in any result type
       for (int64_t by : {32, 20}) {
         sum = b_.binary(Opcode::kXor, sum, b_.binary(Opcode::kShrU, sum, b_.i64(by)));
       }
@@ -467,12 +469,12 @@ class RandomFunction : RandomShapes {
     }
   }
 
-  std::vector<uint32_t> counters_;  // probes that may be asked
+  std::vector<uint32_t> counters_;  // probes whose counts the program may read
   Variable count_, above_;
   int left_ = 0;
 };
 
-// Returns a module whose functions call earlier ones; the last is the one to run.
+// Returns a module whose functions call earlier ones; the last function is the one to run.
 inline jit::Module random_module(uint64_t seed, const RandomOptions& options = {}) {
   Random r(seed);
   jit::Module m;

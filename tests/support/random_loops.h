@@ -1,12 +1,12 @@
-// random_loops.h: loops and accesses of random programs that have the shapes which passes look for;
-// see random_ir.h.
+// random_loops.h: loops and accesses in random programs with the shapes that passes look for; see
+// random_ir.h.
 //
-//   fill and copy loops, by addresses and by indices: overlapping ones, some that leave the page half
-//   way, some whose index wraps around 2^32 after a few rounds
-//   accesses around one index that may lie below zero, some on a way of their own
+//   fill and copy loops, by addresses and by indices: some ranges overlap, some leave the page half way,
+//   some indices wrap around 2^32 after a few rounds
+//   accesses near one index that may be below zero, some of them on a conditional path
 //   products and sums of a variable that grows by a constant
-//   rounds that are counted, up or down, to a limit that may be missed, with bounds and overflow asked
-//   in each and ways out of the middle
+//   counted loops, up or down, to a limit that the variable may miss, with bounds and overflow checks in
+//   each round and exits in the middle
 #pragma once
 
 #include "tests/support/random_expression.h"
@@ -21,13 +21,13 @@ class RandomLoops : protected RandomExpression {
 
   struct Run {
     Type type;    // of the index and its base
-    Value base;   // none: the index is the address
-    Value start;  // of the index
+    Value base;   // invalid: the index is the address
+    Value start;  // first value of the index
     uint8_t flags;
   };
 
-  // `at` bytes behind the scratch page's start, by an address or an index; `far`: an index that
-  // wraps around 16 to 271 bytes later, to where it faults.
+  // A run that starts `at` bytes after the start of the scratch page, by an address or an index.
+  // With `far`, the index wraps around 16 to 271 bytes later, and the access faults there.
   Run run_at(Value at, bool far) {
     uint8_t flags = o_.traps || r_.chance(50) ? kMemTraps : kMemNone;
     Value page = b_.convert(Opcode::kBitcast, Type::kI64, base_);
@@ -44,8 +44,8 @@ class RandomLoops : protected RandomExpression {
     return {Type::kI32, r_.chance(50) ? base_ : page, at, flags};
   }
 
-  // Fills or copies up to 127 rounds of elements, ranges that overlap among them, and now and then
-  // beyond the page or all indices.
+  // A loop that fills or copies up to 127 elements. Ranges may overlap; now and then they extend
+  // past the page or past the last index.
   void run_of_stores() {
     constexpr uint64_t kSteps = 6000;
     if (cost_ + times_ * kSteps > limit_) return assign();
@@ -113,12 +113,12 @@ class RandomLoops : protected RandomExpression {
     b_.seal(header);
     b_.seal(exit);
     b_.switch_to(exit);
-    // What the loop leaves, but for addresses, which differ from run to run.
+    // The loop's counter stays in use. Its addresses do not: they differ from run to run.
     const auto& xs = variables_[slot(Type::kI32)];
     if (!xs.empty()) b_.def(r_.pick(xs), b_.use(left));
   }
 
-  // Tests that passes have to turn round.
+  // Loop tests that passes must invert first.
   void turn_back(size_t test, Value x, Value end, Value left, Block header, Block exit) {
     using enum Opcode;
     switch (test) {
@@ -135,8 +135,8 @@ class RandomLoops : protected RandomExpression {
     b_.def(x, b_.binary(Opcode::kAdd, v, b_.constant(b_.type_of(v), static_cast<uint64_t>(by))));
   }
 
-  // Accesses around one index, which may lie below zero, some of them on a way of their own: what
-  // is known of it behind one of them differs.
+  // Accesses near one index, which may be below zero. Some are on a conditional path, so the range
+  // that an access implies for the index holds on some paths only.
   void neighbours() {
     Value v = b_.binary(Opcode::kAnd, value(Type::kI32, 2), b_.i32(1023));
     if (o_.traps && r_.chance(10)) {
@@ -169,8 +169,8 @@ class RandomLoops : protected RandomExpression {
     if (r_.chance(50)) b_.store(Opcode::kStore, b_.binary(Opcode::kAdd, was, b_.i32(1)), at);
   }
 
-  // A short loop that sums up what it computes from a variable which grows by a constant, and wraps
-  // around where it begins at an edge.
+  // A short loop that sums up products of a variable that grows by a constant; if the variable
+  // starts at an edge, it wraps around.
   void products() {
     constexpr uint64_t kSteps = 600;
     if (cost_ + times_ * kSteps > limit_) return assign();
@@ -207,7 +207,7 @@ class RandomLoops : protected RandomExpression {
     keep(b_.use(sum));
   }
 
-  // Up to 127 rounds, since not every walk comes to its limit.
+  // At most 127 rounds, since the variable may never meet its limit.
   void counted() {
     constexpr uint64_t kSteps = 6000;
     if (cost_ + times_ * kSteps > limit_) return assign();
@@ -231,7 +231,8 @@ class RandomLoops : protected RandomExpression {
     b_.jump(header);
     b_.switch_to(header);
     mark_loop();
-    // A header that is not copied to the bottom: else its test would be the loop's.
+    // Makes the header too long to be copied to the bottom, where its test would become the loop's
+    // test.
     for (size_t n = r_.chance(70) ? 13 : 0; n > 0; --n) {
       b_.def(sum, b_.binary(pick_op({kXor, kSub}), b_.use(x), b_.use(sum)));
     }
@@ -267,7 +268,7 @@ class RandomLoops : protected RandomExpression {
     keep(b_.use(x));
   }
 
-  // By a trap or a guard, or a way out.
+  // Leaves unless the condition holds: by a trap, a guard or a branch to `exit`.
   void leave_unless(Value holds, Block exit) {
     if ((o_.traps || o_.guards) && r_.chance(25)) return check(holds);
     Block on = b_.create_block();
@@ -276,7 +277,8 @@ class RandomLoops : protected RandomExpression {
     b_.switch_to(on);
   }
 
-  // What holds is known behind it.
+  // Leaves by a trap or a guard unless the condition holds; code after it may rely on the
+  // condition.
   virtual void check(Value holds) = 0;
 
   void mark_loop() {
@@ -298,7 +300,7 @@ class RandomLoops : protected RandomExpression {
   static constexpr uint64_t kCostLimit = 200'000;
 
   uint64_t limit_ = kCostLimit;
-  uint64_t times_ = 1;  // the current place may run so often in a call
+  uint64_t times_ = 1;  // upper bound of the executions of the current position in one call
   uint64_t cost_ = 0;
   uint32_t location_ = 0;
 };

@@ -1,4 +1,4 @@
-// random_profiles.h: what a profile may say of a random program: anything, true or not.
+// random_profiles.h: random profiles of random programs; they need not be true.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace uptier::test {
 
-// Whatever was seen of selections and short branches. Returns of how many.
+// Notes random outcomes for selections and short branches. Returns the number of sites noted.
 inline size_t note_any_turns(jit::Function& f, Random& r) {
   jit::LoopForest forest = jit::find_loop_forest(f);
   jit::place_select_probes(f, forest);
@@ -27,7 +27,8 @@ inline size_t note_any_turns(jit::Function& f, Random& r) {
   return seen.size();
 }
 
-// Targets for each indirect call of a function: any methods, of which `entry` says where they are.
+// Returns random targets for each indirect call of a function. `entry` gives the addresses of
+// methods.
 inline std::vector<jit::SiteTargets> any_targets(
     const jit::Function& f, const jit::Module& module, Random& r,
     const std::function<const void*(MethodId)>& entry) {
@@ -50,7 +51,7 @@ inline std::vector<jit::SiteTargets> any_targets(
   return all;
 }
 
-// How often blocks run: all alike, or anything, with many that are rare or never run.
+// Returns random block counts: all equal, or arbitrary with many small ones and zeros.
 inline std::vector<uint64_t> any_counts(const jit::Function& f, Random& r) {
   std::vector<uint64_t> counts(f.block_sites, 1000);
   if (r.chance(25)) return counts;

@@ -1,15 +1,15 @@
-// random_shapes.h: control flow, calls and guards that compilers of languages make and that nested
-// statements do not come to by themselves (RandomOptions::wide); see random_ir.h.
+// random_shapes.h: control flow, calls and guards that compilers of languages emit and that nested
+// statements do not produce (RandomOptions::wide); see random_ir.h.
 //
-//   switches whose cases go straight to where others join, to loops around them and out of these, or
-//   fall through; large ones
-//   loops that are left and begun anew from inside of what is nested in them
-//   loops of an interpreter: a switch at the top that each case comes back to
-//   calls of what is known by its address, one of several; calls of itself; calls that copy and fill
-//   guards that share a frame state; paths that leave; places that are changed where they are
-//   sums behind the question whether they overflow; booleans that are boxed, and branched on
+//   switches whose cases jump to the join, to the header or exit of an outer loop, or fall through; large
+//   switches
+//   loops with exits and `continue` from deep inside
+//   interpreter loops: a switch at the top to which every case returns
+//   calls of one of several known addresses; recursion; calls that copy and fill
+//   guards that share a frame state; paths that leave; read-modify-write of memory
+//   sums after an overflow check; booleans that are boxed, and branched on
 //
-// Memory holds no addresses, so what is called is a constant, or one of some constants.
+// Memory holds no addresses, so a call target is a constant, or one of some constants.
 #pragma once
 
 #include "jit/frontend/interpret.h"
@@ -22,7 +22,7 @@ class RandomShapes : protected RandomLoops {
   struct Made {
     Signature signature;
     std::string name;
-    uint64_t cost = 0;  // an upper bound of the steps of a call
+    uint64_t cost = 0;  // upper bound of the steps of a call
   };
 
  protected:
@@ -34,13 +34,13 @@ class RandomShapes : protected RandomLoops {
 
   // ---- Loops ------------------------------------------------------------------------------------
 
-  // How often a loop may go round where it stands.
+  // Returns how many rounds a loop at the current position may run.
   uint64_t most_rounds() {
     uint64_t rounds = 1 + r_.below(r_.chance(30) ? 40 : 12);
     return times_ * rounds > 400 ? 1 + rounds % 3 : rounds;
   }
 
-  // Takes one round; goes on to a new block, or to `exit` when all were taken.
+  // Uses up one round; goes on in a new block, or in `exit` when no rounds are left.
   void spend(Variable fuel, Block exit) {
     Value left = b_.binary(Opcode::kSub, b_.use(fuel), b_.i32(1));
     b_.def(fuel, left);
@@ -50,7 +50,7 @@ class RandomShapes : protected RandomLoops {
     b_.switch_to(on);
   }
 
-  // A loop whose header takes a round, so that all that stands in it may begin it anew.
+  // A loop whose header uses up a round, so that any statement in it may continue the loop.
   void whirl(int depth) {
     uint64_t rounds = most_rounds(), outside = times_;
     Variable fuel = b_.declare(Type::kI32);
@@ -82,7 +82,7 @@ class RandomShapes : protected RandomLoops {
     return r_.chance(50) ? a.header : a.exit;
   }
 
-  // Leaves a loop around, or begins it anew, or goes on.
+  // Breaks out of an enclosing loop, continues it, or goes on.
   void leap() {
     if (around_.empty()) return assign();
     Block next = b_.create_block(), to = somewhere_around();
@@ -92,7 +92,8 @@ class RandomShapes : protected RandomLoops {
     b_.switch_to(next);
   }
 
-  // The loop of an interpreter, whose rounds are taken without a branch.
+  // An interpreter loop. It uses up its rounds without a branch: a select makes the switch take the
+  // exit.
   void machine(int depth) {
     uint64_t rounds = most_rounds(), outside = times_;
     int32_t mask = r_.chance(50) ? 7 : 15;
@@ -130,7 +131,7 @@ class RandomShapes : protected RandomLoops {
 
   // ---- Switches ---------------------------------------------------------------------------------
 
-  // A switch with ways of all kinds.
+  // A switch whose cases have destinations of all kinds.
   void fan(int depth) {
     std::vector<Block> arms(1 + r_.below(5)), cases;
     for (Block& a : arms) a = b_.create_block();
@@ -161,7 +162,7 @@ class RandomShapes : protected RandomLoops {
     b_.switch_to(join);
   }
 
-  // Both ways of a branch go to the same block, and there is another way to it.
+  // Both edges of a branch lead to the same block, which also has another predecessor.
   void twins() {
     Block other = b_.create_block(), both = b_.create_block(), join = b_.create_block();
     b_.branch(condition(2), both, other);
@@ -200,7 +201,7 @@ class RandomShapes : protected RandomLoops {
                        jit::Interpreter::address_of(MethodId(static_cast<uint32_t>(method))));
   }
 
-  // Calls one of those that have a signature.
+  // Calls, by address, one of the earlier functions with some signature.
   void call_any() {
     if (earlier_.empty() || !o_.addresses) return assign();
     const Signature& s = r_.pick(earlier_).signature;
@@ -214,7 +215,7 @@ class RandomShapes : protected RandomLoops {
     if (cost_ + times_ * most > limit_) return assign();
     cost_ += times_ * most;
     std::vector<Value> args = arguments(s);
-    if (r_.chance(20)) {  // the same page under another name
+    if (r_.chance(20)) {  // the same page as another value
       Value page = b_.convert(Opcode::kBitcast, Type::kI64, base_);
       args[0] = b_.convert(Opcode::kBitcast, Type::kRef, page);
     }
@@ -226,7 +227,8 @@ class RandomShapes : protected RandomLoops {
     take(b_.call_indirect(target, s, args));
   }
 
-  // Calls itself, at two places outside of loops and three levels deep at most: 15 times in all.
+  // Recursion: two call sites outside of loops, at most three levels deep, so the body runs at most
+  // 1 + 2 + 4 + 8 = 15 times.
   static constexpr uint64_t kMostAgain = 15;
 
   void call_again() {
@@ -248,7 +250,7 @@ class RandomShapes : protected RandomLoops {
     b_.switch_to(join);
   }
 
-  // Copies or fills at the scratch page's start, or beyond its end.
+  // Copies or fills near the start of the scratch page, or past its end.
   void move_bytes() {
     using enum Opcode;
     auto masked = [&](int32_t mask) { return b_.binary(kAnd, value(Type::kI32, 1), b_.i32(mask)); };
@@ -290,8 +292,8 @@ class RandomShapes : protected RandomLoops {
     }
   }
 
-  // What is asked whether it overflows, by a guard or a trap, and computed behind it; its operands may be
-  // in the state.
+  // A sum, difference or product after an overflow check by a guard or a trap. Its operands may be
+  // in the frame state.
   void sum() {
     using enum Opcode;
     Type t = r_.chance(70) ? Type::kI32 : Type::kI64;
@@ -301,7 +303,7 @@ class RandomShapes : protected RandomLoops {
     };
     constexpr Row kRows[] = {{kAdd, kAddOverflows}, {kSub, kSubOverflows}, {kMul, kMulOverflows}};
     const Row& row = kRows[r_.below(3)];
-    // Small as a rule, so that most do not leave.
+    // Mostly small operands, so that most checks pass.
     Value small = b_.binary(kShrS, x, t == Type::kI32 ? b_.i32(17) : b_.i64(40));
     if (r_.chance(70)) x = small;
     if (r_.chance(40)) y = b_.binary(kAnd, y, t == Type::kI32 ? b_.i32(1023) : b_.i64(1023));
@@ -320,7 +322,7 @@ class RandomShapes : protected RandomLoops {
     keep(turned ? b_.binary(row.op, y, x) : b_.binary(row.op, x, y));
   }
 
-  // A boolean that is kept as another number, asked for and taken out, and a branch on it.
+  // Boxes a boolean as another number, checks and unboxes it, and branches on it.
   void boxed() {
     using enum Opcode;
     Value bit = b_.binary(kAnd, leaf(Type::kI64), b_.i64(1)), tag = b_.i64(INT64_MIN / 64 + 1);
@@ -360,7 +362,7 @@ class RandomShapes : protected RandomLoops {
 
   // ---- Short functions --------------------------------------------------------------------------
 
-  // Several ways to one return of what is at hand, so that there are paths without a frame.
+  // Several paths to one return, so that some paths need no frame.
   void begin_short() {
     out_ = b_.create_block();
     if (signature_.result != Type::kNone) answer_ = b_.declare(signature_.result);
@@ -390,7 +392,7 @@ class RandomShapes : protected RandomLoops {
 
   // ---- Values -----------------------------------------------------------------------------------
 
-  // What a place holds is changed there.
+  // Reads, modifies and writes one memory location.
   void bump() {
     using enum Opcode;
     Type t = r_.chance(50) ? Type::kI32 : Type::kI64;
@@ -403,7 +405,7 @@ class RandomShapes : protected RandomLoops {
     if (r_.chance(20)) keep(r_.chance(50) ? was : now);
   }
 
-  // A value that is observed, and steers what follows.
+  // A probed value that later operations depend on.
   void watched(int depth) {
     using enum Opcode;
     Type t = r_.chance(60) ? Type::kI32 : Type::kI64;
@@ -450,7 +452,7 @@ class RandomShapes : protected RandomLoops {
     b_.switch_to(join);
   }
 
-  // Some selections on one condition, of which one may choose a place.
+  // Several selections on one condition; one of them may select an address.
   void selects() {
     Value c = condition(2);
     for (size_t n = 2 + r_.below(3); n > 0; --n) {
@@ -464,7 +466,7 @@ class RandomShapes : protected RandomLoops {
     b_.store(Opcode::kStore, v, {.base = b_.select(c, base_, pointer(1))});
   }
 
-  // Goes on to one of these instead of an old statement. Returns whether it did.
+  // Makes one of these shapes instead of a plain statement. Returns whether it did.
   bool shape(int depth) {
     if (out_.valid() && r_.chance(30)) return hurry(), true;
     if (!wide(35)) return false;
@@ -486,7 +488,7 @@ class RandomShapes : protected RandomLoops {
     return selects(), true;
   }
 
-  // A loop that what stands in it may leave or begin anew.
+  // An enclosing loop, which statements inside may break out of or continue.
   struct Around {
     Block header, exit;
   };
@@ -495,10 +497,10 @@ class RandomShapes : protected RandomLoops {
   Signature signature_;
   std::string name_;
   std::vector<Around> around_;
-  Block out_;           // of a short function: its return
-  Variable answer_;     // likewise: what it returns; none: nothing
-  Variable deep_;       // how often it may call itself; none: never
-  unsigned again_ = 0;  // places where it does
+  Block out_;           // the return of a short function
+  Variable answer_;     // the result of a short function; invalid: none
+  Variable deep_;       // how many more levels it may recurse; invalid: none
+  unsigned again_ = 0;  // call sites that recurse
 };
 
 }  // namespace uptier::test

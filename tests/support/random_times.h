@@ -1,4 +1,4 @@
-// random_times.h: processor time by call path, of any shape.
+// random_times.h: random processor time by call path.
 #pragma once
 
 #include <cstdint>

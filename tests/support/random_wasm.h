@@ -1,14 +1,14 @@
-// random_wasm.h: modules of WebAssembly's text that import from each other.
+// random_wasm.h: WebAssembly modules in text form that import from each other.
 //
-// Each module imports and exports the same: functions of four types, three globals, a memory. So
-// any instance may stand behind any other, instances of one module among them. A table, and how
-// many calls are left, belong to all. Calls end: each function that calls takes one of those, and
-// returns when there is none.
+// Each module imports and exports the same items: functions of four types, three globals, a memory.
+// So any instance can satisfy the imports of any other, also of the same module. All share a table
+// and a fuel counter. Every call ends: each function that makes calls takes one unit of fuel and
+// returns when none is left.
 //
 //   f0 (i32 i32) -> i32      f1 (i64 f64) -> i64      f2 (i32)      f3 (f64 i32) -> f64 i32
 //
-// Slot k of the table has a function of type k % 4. Bits of a NaN go nowhere: what is stored, or
-// taken apart, is a number.
+// Slot k of the table has a function of type k % 4. The bits of a NaN are never observable: a float
+// is made a number before it is stored or taken apart.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ inline constexpr const char* kWasmTypes = R"(
   (type $t3 (func (param f64 i32) (result f64 i32)))
 )";
 
-// What the first instances import from.
+// Returns the module that the first instances import from.
 inline std::string wasm_base() {
   return std::string("(module") + kWasmTypes + R"(
   (memory (export "mem") 1 3)
@@ -74,7 +74,7 @@ class RandomWasm {
  private:
   enum T : size_t { kI32, kI64, kF64, kF32 };
   static constexpr const char* kNames[] = {"i32", "i64", "f64", "f32"};
-  // Of f0 to f3.
+  // Parameter types of f0 to f3.
   static constexpr std::array<std::array<T, 2>, 4> kParams = {
       {{kI32, kI32}, {kI64, kF64}, {kI32, kI32}, {kF64, kI32}}};
   static constexpr size_t kParamCount[] = {2, 2, 1, 2};
@@ -90,7 +90,7 @@ class RandomWasm {
     return s + ")";
   }
 
-  // One that is the module's own, and one that is exported: its own, or the imported one.
+  // Two globals: a private one, and an exported one, which may be the imported global instead.
   std::string globals(size_t t) {
     std::string n = std::to_string(t), type = "(mut " + name(T(t)) + ")";
     std::string begin = " (" + name(T(t)) + ".const " + std::to_string(r_.below(9)) + "))\n";
@@ -235,7 +235,7 @@ class RandomWasm {
     return s + call("br_if", {again, "(local.tee " + left + " " + less + ")"}) + "))";
   }
 
-  // Fills or copies, element by element.
+  // A loop that fills or copies, element by element.
   std::string run() {
     std::string again = label(), left = "$n" + again.substr(1);
     std::string to = "$p" + again.substr(1), from = "$q" + again.substr(1);
@@ -277,7 +277,8 @@ class RandomWasm {
                          : call("memory.fill", {place(), what, count});
   }
 
-  // A call of what it has, has imported, or finds in the table; calls back and forth end with fuel.
+  // Calls an own function, an imported one or one from the table; mutual recursion ends when fuel
+  // is used up.
   std::string calls() {
     size_t k = r_.below(4);
     std::string n = std::to_string(k), args;
@@ -297,7 +298,7 @@ class RandomWasm {
     return s;
   }
 
-  // A global before and behind a call, which says by its result what comes then.
+  // Reads a global before and after a call whose result decides what follows.
   std::string asks(int depth) {
     if (depth == 0) return calls();
     T t = mirrors_ ? kI32 : T(global_type());
@@ -320,7 +321,7 @@ class RandomWasm {
     return " offset=" + std::to_string(r_.chance(97) ? r_.below(60000) : r_.next() >> 33);
   }
 
-  // Inside of the first page; rarely anywhere, or before the beginning.
+  // Inside the first page; rarely anywhere, or before its beginning.
   std::string place() {
     if (r_.chance(1)) return value(kI32, 1);
     std::string at = call("i32.and", {value(kI32, 2), "(i32.const 4095)"});
@@ -350,7 +351,7 @@ class RandomWasm {
 
   // ---- Expressions ------------------------------------------------------------------------------
 
-  // `x`, or the least of it and 1 where it is a NaN's: x is in a local meanwhile.
+  // `x`, or 1 if it is a NaN; a local holds x meanwhile.
   std::string number(T t, const std::string& x) {
     std::string v = "$" + std::string(1, "abcd"[t]) + "1", get = "(local.get " + v + ")";
     std::string tee = "(local.tee " + v + " " + x + ")";
@@ -447,11 +448,11 @@ class RandomWasm {
   }
 
   Random& r_;
-  size_t kind_ = 0;       // of the function at hand
-  bool small_ = false;    // it calls nothing
-  bool mirrors_ = false;  // f0 sets what others see as theirs
+  size_t kind_ = 0;       // of the current function, 0 to 3
+  bool small_ = false;    // the current function calls nothing
+  bool mirrors_ = false;  // f0 sets the global that other modules import
   size_t loops_ = 0;
-  std::vector<std::string> locals_, labels_;  // declared so far; of loops around
+  std::vector<std::string> locals_, labels_;  // declared so far; of enclosing loops
 };
 
 }  // namespace uptier::test

@@ -1,11 +1,12 @@
-// rare_path.h: a loop with a path that only large arguments take, for tests of what was speculated on.
+// rare_path.h: a loop with a path that only large arguments take, for tests of speculation.
 #pragma once
 
 #include <cstdint>
 
 namespace uptier::test {
 
-// The sum of 0 .. n-1, where every n above 1000 takes a path of its own in the loop.
+// sum(n): the sum of 0 .. n-1; if n is above 1000, each round takes a separate path, which triples
+// its term.
 inline constexpr const char* kRare = R"(
 func @sum(i32) -> i64 {
 b0(v0: i32):

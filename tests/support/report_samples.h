@@ -1,4 +1,4 @@
-// A report with something in every field, made by hand.
+// A hand-made report with a value in every field.
 #pragma once
 
 #include <string>

@@ -45,7 +45,7 @@ inline jit::Module parse_or_die(std::string_view text, std::span<const HostFunct
   return m ? std::move(*m) : jit::Module{};
 }
 
-// Options by name and value, as a command line has them.
+// Returns options set by name and value, as on a command line.
 inline Options options(std::initializer_list<std::pair<const char*, const char*>> set) {
   Options o;
   for (auto [name, value] : set) {
@@ -55,7 +55,7 @@ inline Options options(std::initializer_list<std::pair<const char*, const char*>
   return o;
 }
 
-// What became of a kind of stress; all 0 if it was not asked for.
+// Returns the counts of a kind of stress; all 0 if it was not requested.
 inline StressCount stress_count(const Report& r, std::string_view kind) {
   for (const StressCount& c : r.stress) {
     if (c.kind == kind) return c;
@@ -63,7 +63,7 @@ inline StressCount stress_count(const Report& r, std::string_view kind) {
   return {};
 }
 
-// A loop that adds up 1, 2 ... its argument.
+// sum(n): a loop that adds up 1, 2, ... n.
 inline constexpr const char* kSumText = R"(
 func @sum(i64) -> i64 {
 b0(v0: i64):
@@ -81,7 +81,7 @@ b2:
 }
 )";
 
-// A runtime with the module's functions as its methods; destroyed in the right order.
+// A runtime with the module's functions as its methods; members are destroyed in the right order.
 struct IrRuntime {
   jit::Module module;
   std::unique_ptr<Runtime> runtime;
@@ -115,7 +115,7 @@ struct IrRuntime {
     }
     return {};
   }
-  // Returns the merged counts of a method by block site - 1; empty when nothing was flushed.
+  // Returns the merged block counts of a method by block site - 1; empty if nothing was flushed.
   std::vector<uint64_t> counts(std::string_view name) const {
     const Profile p = runtime->profile();
     for (const auto& [key, m] : p.methods) {

@@ -1,4 +1,4 @@
-// A module in instrumented copies with probes, beside what the interpreter's observer saw.
+// Compares the probes of a module's instrumented copies with the interpreter's observer.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,8 +27,8 @@ __extension__ using Int128 = __int128;
 
 constexpr uint32_t kTop = 16;
 
-// Every kind, with values of every type, some of which nothing else needs and some of which come
-// from far above.
+// Probes of every kind, with values of every type. Some of the values have no other use, and some
+// are defined far above.
 inline constexpr const char* kEveryKind = R"(
 func @f(i32, i64, f32, f64, ref) -> i64 {
 b0(v0: i32, v1: i64, v2: f32, v3: f64, v4: ref):
@@ -75,7 +75,7 @@ inline SiteProbeRequest everything() {
   return r;
 }
 
-// Blocks are counted too, before everything else.
+// Plans probes; with `blocks`, the blocks are counted too, in the first words.
 inline BaselineModule::MakePlan planner(const SiteProbeRequest& r, bool blocks = true) {
   return [r, blocks](const jit::Function& f) {
     jit::ProbePlan plan;
@@ -86,7 +86,7 @@ inline BaselineModule::MakePlan planner(const SiteProbeRequest& r, bool blocks =
   };
 }
 
-// What the interpreter saw at one site: every value, in order.
+// The values that the interpreter saw at one site, in order.
 class Oracle : public jit::InterpretObserver {
  public:
   struct Loop {
@@ -111,7 +111,7 @@ class Oracle : public jit::InterpretObserver {
   void left(MethodId m, LoopId l) override { ++loops[{m.index(), l.index()}].left; }
   void iterated(MethodId m, LoopId l) override { ++loops[{m.index(), l.index()}].iterations; }
 
-  // Block counts are the interpreter's own.
+  // The interpreter itself counts blocks.
   void add_blocks(const jit::Interpreter& i, const jit::Module& module) {
     for (uint32_t m = 0; m < module.functions.size(); ++m) {
       auto counts = i.site_counts(MethodId(m));
@@ -122,7 +122,8 @@ class Oracle : public jit::InterpretObserver {
 
   std::map<uint32_t, std::vector<uint64_t>> blocks;
   std::map<std::pair<uint32_t, SiteId>, std::vector<uint64_t>> values;
-  std::map<std::pair<uint32_t, SiteId>, uint64_t> last_turn;  // of a condition: 0 or 1
+  std::map<std::pair<uint32_t, SiteId>, uint64_t> last_turn;  // of a condition: its last value, 0
+                                                              // or 1
   std::map<std::pair<uint32_t, uint32_t>, Loop> loops;
   std::vector<sampler::LogRecord> log;
 };
@@ -149,7 +150,8 @@ inline std::vector<uint64_t> summary_of(const std::vector<uint64_t>& seen) {
           static_cast<uint64_t>(least), static_cast<uint64_t>(greatest)};
 }
 
-// The exact answer; for tables with more values than entries, only what stays exact.
+// Returns the exact counts. For a table with more values than entries, returns only the words that
+// stay exact.
 inline SiteCounts expected_counts(ProbeKind kind, const std::vector<uint64_t>& seen,
                                   uint64_t lost) {
   uint64_t total = 0;
@@ -170,7 +172,7 @@ inline SiteCounts expected_counts(ProbeKind kind, const std::vector<uint64_t>& s
   }
 }
 
-// A module in compiled code beside the interpreter.
+// A module in compiled code, compared with the interpreter.
 class Probed {
  public:
   explicit Probed(const jit::Module& module, const SiteProbeRequest& r = everything(),
@@ -182,7 +184,7 @@ class Probed {
     machine.thread.context().loops = &timer;
   }
 
-  // Runs both; `methods` of the arguments are method numbers.
+  // Runs both; `methods` lists the indices of arguments that are method numbers.
   void run(uint32_t method, std::vector<uint64_t> args, const std::vector<size_t>& methods = {}) {
     jit::InterpretOptions options;
     options.observer = &oracle;
@@ -203,7 +205,8 @@ class Probed {
   SiteCounts counts(uint32_t method, uint32_t index) {
     SiteCounts c = site_counts(compiled.plan(method), index, compiled.slab(method));
     if (compiled.plan(method).sites[index].kind != ProbeKind::kCallTarget) return c;
-    // Of targets, which are addresses: by method, in the order of tables; what is none is other.
+    // Maps target addresses to methods, sorted as tables are; an address that is no method counts
+    // as other.
     std::vector<TableEntry> methods;
     for (const TableEntry& e : c.entries) {
       MethodId callee = machine.stubs->method_of(reinterpret_cast<const void*>(e.key));
@@ -223,7 +226,7 @@ class Probed {
     return loop_counts(compiled.plan(method), LoopId(l), compiled.slab(method));
   }
 
-  // Compares every site and loop; returns how many events there were.
+  // Compares every site and loop; returns the number of events.
   uint64_t check() {
     uint64_t events = 0;
     for (uint32_t m = 0; m < module_.functions.size(); ++m) {
@@ -243,7 +246,7 @@ class Probed {
       auto words = loop(m, l);
       const Oracle::Loop& o = oracle.loops[{m, l}];
       std::string where = f.name + " loop " + std::to_string(l);
-      // An execution that a trap cut short while it was timed is none.
+      // An execution that a trap cut short while it was timed does not count.
       EXPECT_LE(words[0], o.entries) << where;
       EXPECT_GE(words[0], o.left) << where;
       EXPECT_EQ(words[1], l == f.loop_count ? words[0] : o.iterations) << where;
@@ -309,7 +312,7 @@ inline jit::Module parse(const std::string& text) {
   return std::move(m).value();
 }
 
-// Returns the lines before the first place of `last`.
+// Returns the last `lines` lines of the listing before the first occurrence of `last`.
 inline std::string listing_around(const jit::Code& c, const std::string& last, size_t lines) {
   std::string text = disassemble(c.base(), c.size());
   size_t end = text.find(last);

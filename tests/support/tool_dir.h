@@ -1,4 +1,4 @@
-// tool_dir.h: a directory of its own for each test that runs the tool on files.
+// tool_dir.h: a temporary directory for each test that runs the tool on files.
 #pragma once
 
 #include <gtest/gtest.h>

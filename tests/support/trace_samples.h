@@ -21,15 +21,15 @@ namespace uptier::test {
 using profile::Bytes;
 using profile::ByteSpan;
 
-// Where a MemorySink's bytes go; outlives the writer.
+// The bytes that a MemorySink wrote; must outlive the writer.
 struct SinkLog {
   Bytes bytes;
   size_t writes = 0;
   bool closed = false;
 };
 
-// Asked before each write with its number from 0; returns how many bytes to take, or a negative
-// errno.
+// Called before each write with the number of the write, from 0; returns how many bytes to accept,
+// or a negative errno.
 using WriteFault = std::function<int64_t(size_t call, size_t size)>;
 
 class MemorySink final : public profile::ByteSink {
@@ -55,7 +55,7 @@ class MemorySink final : public profile::ByteSink {
   int close_error_;
 };
 
-// Returns a complete file of these events.
+// Returns a complete trace file of these events.
 inline Bytes write_trace(const std::vector<TraceEvent>& events, uint64_t dropped = 0) {
   SinkLog log;
   profile::TraceWriter writer(std::make_unique<MemorySink>(&log));
@@ -98,7 +98,8 @@ inline std::vector<TraceEvent> sample_events() {
   };
 }
 
-// One site of every kind but block, whose words and tables show all that they can hold.
+// A schema with one site of every kind except block; its words and tables exercise everything they
+// can hold.
 inline Schema kinds_schema() {
   Schema schema;
   schema.cfg_hash = 0xcccc;
@@ -114,7 +115,8 @@ inline Schema kinds_schema() {
   return schema;
 }
 
-// Two flushes of one id under that schema, at intervals 1 and 4. The methods are those above.
+// Two flushes of one id under that schema, at intervals 1 and 4. The methods are those of
+// sample_events().
 inline std::vector<TraceEvent> kinds_events() {
   const auto data = [](std::vector<uint64_t> words) { return profile::make_data(30, words); };
   const auto minus = [](uint64_t value) { return -value; };
@@ -148,14 +150,14 @@ inline std::vector<TraceEvent> kinds_events() {
   };
 }
 
-// Both one after the other: one valid trace with all that a trace can hold.
+// Both, one after the other: a valid trace with every kind of content.
 inline std::vector<TraceEvent> all_events() {
   std::vector<TraceEvent> events = sample_events();
   for (TraceEvent& event : kinds_events()) events.push_back(std::move(event));
   return events;
 }
 
-// Makes every execution of the loops a timed one, of squares that do not wrap: only then do all
+// Marks every loop execution as timed, with squares that do not overflow: only then do all
 // estimates follow from the counts.
 inline void time_every_loop(MethodProfile& method) {
   for (const Slot& slot : method.schema.slots) {
@@ -168,7 +170,7 @@ inline void time_every_loop(MethodProfile& method) {
   }
 }
 
-// A seeded source of small random things with a taste for extremes.
+// A seeded source of small random values, often extreme ones.
 class Generator {
  public:
   explicit Generator(uint64_t seed) : random_(seed) {}
@@ -207,7 +209,7 @@ class Generator {
     return result;
   }
 
-  // Up to `entries` entries with keys from a small set, so that tables meet.
+  // Up to `entries` entries with keys from a small set, so that merged tables overlap.
   Table table(SlotKind kind, uint64_t entries) {
     Table result;
     for (uint64_t i = below(entries + 1); i > 0; --i) {
@@ -218,7 +220,7 @@ class Generator {
     return result;
   }
 
-  // Any counts; estimates and tables as check() asks for.
+  // Random counts; estimates and tables satisfy check().
   MethodProfile method(MethodKey key, Schema schema) {
     MethodProfile result;
     result.key = key;
@@ -241,14 +243,14 @@ class Generator {
     return result;
   }
 
-  // Methods from a small set of keys, and for each key one of two codes and of two sets of slots, so
-  // that profiles meet in every way: missing, equal, other sites, other code.
+  // Methods from a small set of keys; each key has one of two code versions and one of two slot
+  // sets. So merged profiles meet in every way: missing, equal, other sites, other code.
   Profile profile() {
     Profile result;
     for (uint32_t function = 0; function < 6; ++function) {
       if (chance(3)) continue;
       const uint64_t version = chance(4) ? 1 : 0;
-      // Observed with one of two sets of options.
+      // One of two sets of observation options.
       Generator shape(function * 2 + version + (chance(3) ? 100 : 0));
       const MethodKey key{function % 2, function};
       MethodProfile m = method(key, shape.schema(0x100 + version));
@@ -260,7 +262,8 @@ class Generator {
     return result;
   }
 
-  // Bodies that are inlined into the methods of a profile, in few places, each of one of two codes.
+  // Bodies inlined into the methods of a profile, at few call sites; each body has one of two code
+  // versions.
   InlinedBodies inlined(const Profile& into) {
     InlinedBodies result;
     for (const auto& [root, method] : into.methods) {
@@ -281,7 +284,7 @@ class Generator {
     return result;
   }
 
-  // Sites of every kind that a body may have, as check() asks for.
+  // Sites of every kind that a body may have; they satisfy check().
   void add_sites(InlinedBody& body) {
     for (auto kind = SlotKind::kCallTarget; kind <= SlotKind::kGauge;
          kind = static_cast<SlotKind>(static_cast<int>(kind) + 1)) {
@@ -298,7 +301,7 @@ class Generator {
   }
 
  private:
-  // Overwrites some estimates with numbers that are no multiple of anything.
+  // Overwrites some estimates with arbitrary numbers.
   void estimate_freely(MethodProfile& method) {
     for (uint64_t& estimate : method.estimates) {
       if (estimate != 0 && chance(2)) estimate = count();

@@ -1,4 +1,5 @@
-// turn_probes.h: what has to hold of probes that count how conditions turn, of whichever instructions.
+// turn_probes.h: laws of all probes that count how conditions turn out, whichever instructions they
+// observe.
 #pragma once
 
 #include <map>
@@ -13,7 +14,7 @@ namespace uptier::test {
 // Places the probes of one function.
 using PlaceTurns = void (*)(jit::Function& f, const jit::LoopForest& forest);
 
-// Random programs count what the interpreter saw. Returns how many pairs that were.
+// Compares the counts of random programs with the interpreter. Returns the number of pairs counted.
 inline uint64_t pairs_of_random_programs(PlaceTurns place) {
   uint64_t pairs = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
@@ -43,7 +44,8 @@ inline uint64_t pairs_of_random_programs(PlaceTurns place) {
   return pairs;
 }
 
-// Plain code of random bodies is what it is without the probes. Returns how many probes there were.
+// Checks that plain code of random bodies is the same with and without the probes. Returns the
+// number of probes.
 inline size_t probes_that_plain_code_leaves_out(PlaceTurns place, uint64_t seeds) {
   size_t probes = 0;
   for (uint64_t seed = 0; seed < seeds; ++seed) {
@@ -61,7 +63,7 @@ inline size_t probes_that_plain_code_leaves_out(PlaceTurns place, uint64_t seeds
   return probes;
 }
 
-// What a profile has of the last site of a method: how often each pair was seen.
+// Returns, from a profile, how often each pair was seen at the last site of a method.
 inline std::map<int64_t, uint64_t> pairs_seen(const Runtime& runtime, const std::string& method) {
   std::map<int64_t, uint64_t> counts;
   const Profile p = runtime.profile();

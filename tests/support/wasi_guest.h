@@ -1,8 +1,8 @@
-// wasi_guest.h: a guest to test the WASI functions with: a byte vector for memory, a scratch
-// directory for a world.
+// wasi_guest.h: a guest for tests of the WASI functions: its memory is a byte vector, its file
+// system a scratch directory.
 //
-// The world is a directory with `box`, which is preopened as descriptor 3, beside `outside`, which
-// no guest may reach and which holds `secret`.
+// The directory holds `box`, which is preopened as descriptor 3, and `outside`, which no guest may
+// reach and which holds `secret`.
 #pragma once
 
 #include <fcntl.h>
@@ -62,8 +62,8 @@ class WasiWorld {
     struct stat st;
     return ::lstat(path.c_str(), &st) == 0;
   }
-  // Every name below the world with its type, size and link text: equal before and after a call
-  // that must not change anything.
+  // Lists every file below the root with its type, size and link text, to compare before and after
+  // a call that must not change anything.
   std::string picture() const {
     std::ostringstream out;
     std::vector<std::string> lines;
@@ -85,7 +85,7 @@ class WasiWorld {
   std::string root_;
 };
 
-// A guest's memory with a bump allocator, and calls by name. Each call returns the name of the
+// A guest's memory with a bump allocator, and WASI calls by name. Each call returns the name of the
 // WASI errno.
 class Guest {
  public:
@@ -149,7 +149,7 @@ class Guest {
     uint64_t inheriting = 0;
     uint16_t fdflags = 0;
   };
-  // Opens; the new descriptor lands in `fd`.
+  // Opens a file; stores the new descriptor in `fd`.
   std::string open(std::string_view path, OpenOptions o) {
     const uint32_t at = put(path);
     const uint32_t result = alloc(4);
@@ -184,7 +184,7 @@ class Guest {
     return error;
   }
 
-  // Calls a function of the form (fd, path, size).
+  // Calls a function that takes (fd, path, size).
   std::string path_call(const char* name, std::string_view path, uint32_t dir = kBox) {
     return call(name, {dir, put(path), path.size()});
   }
@@ -205,7 +205,7 @@ class Guest {
     if (error == "ESUCCESS") data = text(buffer, u32(result));
     return error;
   }
-  // The result lies at `stat`.
+  // Stores the result at `stat`.
   std::string filestat(std::string_view path, uint32_t lookup = 0, uint32_t dir = kBox) {
     stat = alloc(64);
     return call("path_filestat_get", {dir, lookup, put(path), path.size(), stat});
@@ -219,7 +219,7 @@ class Guest {
   std::string data;
 
  private:
-  uint32_t top_ = 16;  // 0 stays a null pointer
+  uint32_t top_ = 16;  // address 0 stays a null pointer
 };
 
 inline WasiConfig box_config(const WasiWorld& world, WasiResolver resolver = WasiResolver::kAuto) {
@@ -235,7 +235,7 @@ inline std::string resolver_name(const testing::TestParamInfo<WasiResolver>& inf
   return info.param == WasiResolver::kWalk ? "walk" : "openat2";
 }
 
-// A world and a guest in it, once for each way of resolving paths.
+// A world with a guest; each test runs once for each way to resolve paths.
 class WasiResolved : public testing::TestWithParam<WasiResolver> {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// wasm_bytes.h: modules as bytes, around bodies that need not be valid. Sizes and counts are right.
+// wasm_bytes.h: binary modules around bodies that need not be valid. Sizes and counts are right.
 #pragma once
 
 #include <cstdint>
@@ -34,18 +34,18 @@ inline Bytes body_of(const Bytes& code) {
   return body;
 }
 
-// What stands around the bodies of module_around, and may be bent.
+// The parts of module_around other than the bodies; a test may make them invalid.
 struct Surroundings {
-  // Of the one segment of data, from its flags on; empty: there is no section.
+  // The only data segment, from its flags on; empty: no data section.
   Bytes data = {1, 1, 'x'};
   std::optional<uint64_t> data_count = 1;
-  Bytes global = {0x7f, 1, 0x41, 0, 0x0b};  // type, whether it changes, initializer
+  Bytes global = {0x7f, 1, 0x41, 0, 0x0b};  // type, mutability, initializer
 };
 
-// Makes a module with one of everything that an instruction can name: types () -> (), i32 -> i32 and
-// (i32, i64) -> (i64, i32); an imported function 0 of type 0; the bodies, functions 1, 2, ... of type
-// 0, the first of them exported as "f"; a table, a memory, globals (i32 that changes, f64 that does
-// not), an element segment and one of data.
+// Makes a module with one of everything that an instruction can refer to: types () -> (), i32 ->
+// i32 and (i32, i64) -> (i64, i32); an imported function 0 of type 0; the bodies as functions 1, 2,
+// ... of type 0, the first of them exported as "f"; a table, a memory, two globals (a mutable i32,
+// an immutable f64), an element segment and a data segment.
 inline Bytes module_around(const std::vector<Bytes>& bodies, const Surroundings& s = {}) {
   Bytes out{0, 'a', 's', 'm', 1, 0, 0, 0};
   append_section(out, 1,

@@ -1,4 +1,4 @@
-// wasm_command.h: runs a command under WASI and keeps what it printed.
+// wasm_command.h: runs a command under WASI and captures its output.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace uptier::wasm::test {
 
-// Collects what a guest writes to its standard output in a file without a name.
+// Captures a guest's standard output in an unnamed file.
 class Output {
  public:
   Output() : file_(std::tmpfile()) {}
@@ -35,8 +35,8 @@ struct Ended {
   std::string out;
 };
 
-// With `registered`, all functions get their methods first, in order: runtimes that describe them at
-// different times number them alike.
+// Runs a command. With `registered`, all functions get their methods first, in order, so runtimes
+// that describe functions at different times number the methods alike.
 inline Ended run_command(Engine& engine, const Bytes& bytes,
                          std::vector<std::string> args = {"test"},
                          std::optional<Bounds> registered = {}) {

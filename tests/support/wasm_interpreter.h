@@ -1,7 +1,7 @@
-// wasm_interpreter.h: a Runtime that compiles nothing. It hands every method to the reference
-// interpreter, so that what the engine describes can be told apart from what the compilers make.
+// wasm_interpreter.h: a Runtime that compiles nothing. It runs every method in the reference
+// interpreter, which separates faults of the engine's descriptions from faults of the compilers.
 //
-// Memories must have their bounds checked in code: the interpreter knows no guard pages.
+// Memories must have explicit bounds checks: the interpreter has no guard pages.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace uptier::wasm::test {
 
 class InterpreterRuntime final : public uptier::test::NullRuntime {
  public:
-  // The runtime behind it lends the thread context that Runtime::raise writes to.
+  // Creates a real runtime too, for the thread context that Runtime::raise writes to.
   InterpreterRuntime() {
     auto r = Runtime::create({});
     EXPECT_TRUE(r.ok());
@@ -56,7 +56,8 @@ class InterpreterRuntime final : public uptier::test::NullRuntime {
 
   jit::InterpretObserver* observer = nullptr;
 
-  // Executions so far by block site and by edge number, 1 at index 0; empty when never entered.
+  // Return the executions so far, by block site and by edge number, with number 1 at index 0; empty
+  // if the method was never entered.
   std::span<const uint64_t> blocks(uint32_t m) const { return counts_[m].blocks; }
   std::span<const uint64_t> edges(uint32_t m) const { return counts_[m].edges; }
 
@@ -74,7 +75,7 @@ class InterpreterRuntime final : public uptier::test::NullRuntime {
     to.resize(std::max(to.size(), from.size()));
     for (size_t i = 0; i < from.size(); ++i) to[i] += from[i];
   }
-  // Methods may have been added by nested calls.
+  // Resizes: nested calls may have added methods.
   void add_counts(const jit::Interpreter& interpreter) {
     counts_.resize(methods_.size());
     for (uint32_t m = 0; m < interpreter.methods(); ++m) {
@@ -95,14 +96,14 @@ class InterpreterRuntime final : public uptier::test::NullRuntime {
     }
   }
 
-  // All helpers of the engine take integers and pointers, five at most.
+  // All helpers of the engine take integers and pointers, at most five.
   static jit::OutsideResult call_host(const jit::HostCallee& callee,
                                       std::span<const uint64_t> args) {
     uint64_t a[6] = {};
     std::copy(args.begin(), args.end(), a);
     using Helper = uint64_t(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
     auto* helper = reinterpret_cast<Helper*>(const_cast<void*>(callee.address));
-    // As below an invoke: traps that are raised with none further up are dropped.
+    // Acts like an invoke: a trap that is raised with no activation below would be dropped.
     sampler::ThreadContext& context = *sampler::current_context();
     sampler::Activation here{context.activation, 0};
     context.activation = &here;

@@ -1,4 +1,4 @@
-// wasm_world.h: WebAssembly text in, a running instance out, for tests of the engine.
+// wasm_world.h: makes a running instance from WebAssembly text, for tests of the engine.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace uptier::wasm::test {
 
 using Bytes = std::vector<uint8_t>;
 
-// Assembles a module of the text format; it need not be valid, but must parse.
+// Assembles a module from text; it must parse but need not be valid.
 inline Bytes assemble(std::string_view text) {
   wabt::Errors errors;
   auto lexer = wabt::WastLexer::CreateBufferLexer("test", text.data(), text.size(), &errors);
@@ -38,7 +38,7 @@ inline Bytes assemble(std::string_view text) {
   return stream.output_buffer().data;
 }
 
-// How the engine of a test runs its code.
+// The settings with which a test's engine runs code.
 struct Mode {
   const char* name;
   TierMode tier;
@@ -89,7 +89,7 @@ class World {
   }
   Instance& make(std::string_view text) { return make(load(text)); }
 
-  // Makes an instance whose exports others may import under `name`.
+  // Makes an instance whose exports other modules can import under `name`.
   Instance& make_as(const std::string& name, std::string_view text) {
     Instance& i = make(text);
     linker_.define_instance(name, i);
@@ -112,7 +112,7 @@ inline std::vector<Val> call(Instance& i, std::string_view name, std::vector<Val
   return r->results;
 }
 
-// Calls an export that has one result; returns its bits.
+// Calls an export with one result; returns its bits.
 inline uint64_t call1(Instance& i, std::string_view name, std::vector<Val> args = {}) {
   std::vector<Val> results = call(i, name, std::move(args));
   EXPECT_EQ(results.size(), 1u);

@@ -1,4 +1,4 @@
-// workshop.h: a host that makes and removes methods, for tests of lives that are long.
+// workshop.h: a host that makes and removes methods, for tests of long-running processes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,13 +22,14 @@ inline const Signature kOne{{kLong}, kLong};
 inline const Signature kDispatch{{Type::kRef, kLong}, kLong};
 inline const Signature kNext{{kLong}, Type::kRef};
 
-// What calls that have returned left on the stack is not there any more, to be taken for addresses.
+// Overwrites the dead stack below: a conservative stack scan could take left-over words for
+// addresses.
 [[gnu::noinline]] inline void wipe_stack() {
   volatile char below[32 << 10];
   for (volatile char& c : below) c = 0;
 }
 
-// for (sum = first; x != 0; --x) sum = step(sum, x); return sum. The loop asks.
+// Emits: for (sum = first; x != 0; --x) sum = step(sum, x); return sum. The loop has a loop header.
 template <typename Step>
 void loop_down(FunctionBuilder& b, Value first_x, Value first, Step step) {
   Variable x = b.declare(kLong), sum = b.declare(kLong);
@@ -51,7 +52,7 @@ void loop_down(FunctionBuilder& b, Value first_x, Value first, Step step) {
   b.ret(b.use(sum));
 }
 
-// Methods whose bodies are functions, made and removed by name.
+// Methods whose bodies are function objects, made and removed by name.
 class Workshop : public Host {
  public:
   using Body = std::function<void(FunctionBuilder&)>;
@@ -71,8 +72,9 @@ class Workshop : public Host {
     if (m) bodies_[m->number()] = std::move(body);
     return m;
   }
-  // Waits, like a host would, where a compilation under way may still mean all that were removed. Of a
-  // thread without frames, words that calls have left on its stack mean nothing: it says so.
+  // Retries while all slots are full, as a host would: a compilation under way may still refer to
+  // removed methods. If the thread has no frames, the left-over words on its stack mean nothing, so
+  // it says so with quiescent().
   MethodId add(const std::string& name, const Signature& s, const Body& body) {
     Result<MethodId> m = try_add(name, s, body);
     for (auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -84,15 +86,15 @@ class Workshop : public Host {
     }
     if (m) return *m;
     ADD_FAILURE() << m.error().message;
-    std::abort();  // compiled code would call what is not there
+    std::abort();  // compiled code would call a method that does not exist
   }
-  // A method that adds a number to its argument.
+  // Adds a method that returns its argument plus `n`.
   MethodId adder(uint64_t n) {
     return add("add" + std::to_string(n), kOne, [n](FunctionBuilder& b) {
       b.ret(b.binary(Opcode::kAdd, b.param(0), b.i64(static_cast<int64_t>(n))));
     });
   }
-  // A method of several blocks, so that it has counters: its argument, and `least` at the least.
+  // Adds a method of several blocks, so that it has counters: it returns max(argument, least).
   MethodId at_least(uint64_t least) {
     return add("least" + std::to_string(least), kOne, [least](FunctionBuilder& b) {
       Value bound = b.i64(static_cast<int64_t>(least));
@@ -105,14 +107,14 @@ class Workshop : public Host {
       b.ret(b.param(0));
     });
   }
-  // A method that calls its first argument with the second one.
+  // Adds a method that calls its first argument with its second.
   MethodId dispatcher() {
     return add("dispatch", kDispatch, [](FunctionBuilder& b) {
       Value args[] = {b.param(1)};
       b.ret(b.call_indirect(b.param(0), kOne, args));
     });
   }
-  // A method that calls another with its argument.
+  // Adds a method that calls `callee` with its argument.
   MethodId caller_of(MethodId callee) {
     return add("outer", kOne, [callee](FunctionBuilder& b) {
       Value args[] = {b.param(0)};
@@ -150,7 +152,7 @@ class Workshop : public Host {
   uint32_t next_ = 0;
 };
 
-// Few places, little code, and all that is decided is done at once.
+// Options with few slots and little code, where all decisions take effect at once.
 inline Options small() {
   return options({{"max_methods", "48"},
                   {"removed_kept", "16"},
@@ -163,7 +165,7 @@ inline Options small() {
                   {"measure_rates", "off"}});
 }
 
-// A runtime with as many places as the test fills, in which all calls are counted.
+// Options with exactly as many slots as the test fills, where all calls are counted.
 inline Options full(const char* places) {
   return options({{"max_methods", places},
                   {"removed_kept", "0"},
@@ -172,12 +174,12 @@ inline Options full(const char* places) {
                   {"interval", "1"}});
 }
 
-// The same, where all that is decided is done at once, and optimized code is sampled.
+// The same, but all decisions take effect at once, and optimized code is sampled.
 inline Options optimizing(const char* places) {
   Options o = full(places);
   o.policy = PolicyMode::kAlways;
   o.interval = o.optimized_interval = 16;
-  o.overhead_budget = 0;  // what a clock decides is not to be asserted
+  o.overhead_budget = 0;  // no clock may influence what the test asserts
   return o;
 }
 

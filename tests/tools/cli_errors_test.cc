@@ -1,5 +1,5 @@
-// What the tool says of files that are missing or no such thing: the same exit code everywhere, and
-// the file's name once.
+// Errors of the tool about files that are missing or of the wrong kind: the same exit code
+// everywhere, and the file's name exactly once.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,8 @@ size_t times(const std::string& text, const std::string& part) {
 
 class CliErrors : public ToolDir {
  protected:
-  // Runs the tool with a file named `x` that is wrong; checks code, and that its name is said once.
+  // Runs the tool with a wrong file named `x`; checks the exit code, and that the name appears
+  // once.
   void expect(const std::string& words, int code) const {
     const RunResult r = tool(words + " </dev/null");
     EXPECT_EQ(r.code, code) << words << "\n" << r.err;
@@ -51,9 +52,9 @@ TEST_F(CliErrors, module_that_is_none_is_3_everywhere_and_125_where_it_was_to_ru
   }
 }
 
-// With a profile, bodies are validated while the worker makes what it knows.
+// With a profile, bodies are validated while the worker compiles known methods.
 TEST_F(CliErrors, module_that_is_invalid_is_refused_alike_with_a_profile) {
-  // Its _start leaves an i64.
+  // Its _start leaves an i64 on the stack.
   const std::string bytes(
       "\0asm\1\0\0\0\1\4\1\x60\0\0\3\2\1\0\7\12\1\6_start\0\0\12\6\1\4\0\x42\1\xb", 38);
   write_text("x.file", bytes);

@@ -1,5 +1,5 @@
-// What programs and hurried people get from the tool: JSON wherever a command has something to tell,
-// and errors in one form that name what was probably meant.
+// Output for programs and for people in a hurry: JSON from every command with results, and errors
+// in one form that suggests the word that was probably meant.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ TEST_F(CliJson, profile_verbs_tell_programs_what_they_tell_people) {
   EXPECT_EQ(j["overlap"], 1.0);
 }
 
-// What one side was never asked for is no overlap of 0.
+// A kind that one side has not observed has no overlap, which is not the same as an overlap of 0.
 TEST_F(CliJson, kinds_that_one_side_has_not_observed_are_said_to_be_so) {
   run("mix", "a.upf", "-O loops=on");
   run("mix", "b.upf");

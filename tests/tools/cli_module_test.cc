@@ -1,5 +1,5 @@
-// The module that `uptier run` is given: where it comes from, who writes to it meanwhile, and what
-// stands behind it.
+// The module given to `uptier run`: where it comes from, writers that change it meanwhile, and the
+// arguments after it.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -34,7 +34,7 @@ TEST_F(CliModule, comes_by_stdin_and_pipes) {
   EXPECT_NE(none.err.find("uptier: -: "), std::string::npos) << none.err;
 }
 
-// Eight GiB of addresses are not to be had.
+// The limit forbids reserving eight GiB of address space.
 TEST_F(CliModule, counts_of_code_that_checks_bounds_are_said_to_be_kept_apart) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "SKIPPED: needs a build without sanitizer, which reserves terabytes itself";
@@ -51,7 +51,8 @@ TEST_F(CliModule, counts_of_code_that_checks_bounds_are_said_to_be_kept_apart) {
   EXPECT_EQ(tool("run --explicit-bounds --profile r.upf " + wasm_path("mix")).err, "");
 }
 
-// Says that it runs, waits for a byte, and ends with what a function says that was not called before.
+// Announces that it runs, waits for a byte, and exits with the result of a function that was not
+// called before.
 constexpr const char* kWaits = R"((module
   (import "wasi_snapshot_preview1" "fd_write" (func $w (param i32 i32 i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_read" (func $r (param i32 i32 i32 i32) (result i32)))
@@ -68,7 +69,7 @@ constexpr const char* kWaits = R"((module
 TEST_F(CliModule, is_what_it_was_when_it_was_validated) {
   for (const char* options : {"", "--lazy-validation", "--tier=optimized", "--profile p.upf"}) {
     const Bytes bytes = write_module("guest.wasm", kWaits);
-    Bytes other = bytes;  // with another body of $late, as valid
+    Bytes other = bytes;  // the same with another valid body of $late
     const Bytes seven{0x00, 0x41, 0x07, 0x0b}, nine{0x00, 0x41, 0x09, 0x0b};
     auto at = std::search(other.begin(), other.end(), seven.begin(), seven.end());
     ASSERT_NE(at, other.end());
@@ -102,12 +103,12 @@ TEST_F(CliModule, option_behind_it_is_the_programs_and_told_of_where_that_is_a_s
   const RunResult number = tool("run --invoke f deaf.wasm --report");
   EXPECT_EQ(number.code, 2);
   EXPECT_NE(number.err.find("before the module: uptier run [OPTIONS]"), std::string::npos);
-  // Who reads its arguments may mean anything by them.
+  // A program that reads its arguments may interpret them in any way.
   write_module("hears.wasm", R"((module
     (import "wasi_snapshot_preview1" "args_get" (func (param i32 i32) (result i32)))
     (func (export "_start"))))");
   EXPECT_EQ(tool("run hears.wasm --report").err, "");
-  // Unless it fails.
+  // If such a program fails, the warning is printed.
   write_module("fails.wasm", R"((module
     (import "wasi_snapshot_preview1" "args_get" (func (param i32 i32) (result i32)))
     (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
@@ -133,7 +134,7 @@ TEST_F(CliModule, without_its_names_it_keeps_its_profile) {
       " (loop (local.set 1 (i32.add (local.get 1) (call $hot (i32.const 100))))"
       " (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1))))) (local.get 1)))";
   const Bytes with = write_module("named.wasm", named);
-  // The section of names is the last one.
+  // The name section is the last one.
   const std::string word = "name";
   auto at = std::find_end(with.begin(), with.end(), word.begin(), word.end());
   ASSERT_NE(at, with.end());
@@ -147,7 +148,8 @@ TEST_F(CliModule, without_its_names_it_keeps_its_profile) {
   EXPECT_EQ(again.out, first.out);
   EXPECT_NE(again.err.find("saved profile"), std::string::npos) << again.err;
   EXPECT_EQ(again.err.find("recovered"), std::string::npos) << again.err;
-  // Edited as well, so that all places have moved: by code and order.
+  // The code is edited too, so all function numbers have changed: methods are matched by code and
+  // order.
   std::string edited = named;
   edited.replace(edited.find("(func $hot"), 10, "(func nop) (func $hot");
   edited.insert(edited.find(" (func $main"), " (func nop)");

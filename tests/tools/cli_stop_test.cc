@@ -1,4 +1,4 @@
-// What `uptier run` may take: time, fuel, memory.
+// Limits of `uptier run`: time, fuel, memory.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -54,7 +54,7 @@ TEST_F(CliStop, a_program_that_ends_in_time_is_its_own_master) {
   EXPECT_EQ(r.out, "7\n");
 }
 
-// Reads from stdin, which is a pipe that nobody writes to; or waits for an hour.
+// Reads from stdin, a pipe without a writer; or waits for an hour.
 constexpr const char* kWaits = R"((module
   (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
@@ -83,7 +83,7 @@ TEST_F(CliStop, fuel_is_used_up_at_the_same_number_in_every_tier) {
   std::string module = assembled(kForever);
   for (const char* how : {"", "--tier=baseline ", "--tier=optimized ", "-O stress=osr=all "}) {
     std::string run = std::string("run ") + how + "--invoke count --fuel ";
-    // A call, and a thousand rounds.
+    // One call and a thousand rounds.
     EXPECT_EQ(run_tool(run + "1001 " + module + " 1000").out, "7\n") << how;
     RunResult less = run_tool(run + "1000 " + module + " 1000");
     EXPECT_EQ(less.code, 134) << how;
@@ -101,7 +101,7 @@ TEST_F(CliStop, memory_grows_to_the_limit_and_no_further) {
   };
   EXPECT_EQ(grow("655360", "9").out, "1\n");
   EXPECT_EQ(grow("655360", "10").out, "-1\n");
-  EXPECT_EQ(grow("65535", "0").code, 125);  // not even what it begins with
+  EXPECT_EQ(grow("65535", "0").code, 125);  // less than its initial memory
   RunResult r =
       run_tool("run --explicit-bounds --max-memory 655360 --invoke grow " + module + " 10");
   EXPECT_EQ(r.out, "-1\n");

@@ -1,4 +1,4 @@
-// Where the tool reads from and writes to: files of its own for what a run shows, and stdin.
+// Input and output of the tool: separate files for the results of a run, and stdin.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 using CliStreams = ToolDir;
 
 TEST_F(CliStreams, each_thing_shown_has_a_file_of_its_own) {
-  // A profile that is none makes a warning, which is on stderr alone, and is not saved.
+  // An invalid profile causes a warning, on stderr only, and is not saved.
   write_text("notes.txt", "not a profile");
   const RunResult r = tool(
       "run --report=json --report-to r.json --loops=json --loops-to l.json --log --log-to log.txt "
@@ -43,7 +43,7 @@ TEST_F(CliStreams, file_alone_asks_for_what_goes_there) {
   EXPECT_EQ(r.err, "");
   EXPECT_EQ(slurp(path("r")).substr(0, 6), "method");
   EXPECT_EQ(slurp(path("l.csv")).substr(0, 14), "function,loop,");
-  // What was in the file is gone, not overwritten from its start.
+  // The file's old contents are gone, not overwritten in part.
   write_text("r", std::string(1 << 20, 'x'));
   EXPECT_EQ(tool("run --report-to r " + wasm_path("mix")).code, 0);
   EXPECT_EQ(slurp(path("r")).find('\0'), std::string::npos);

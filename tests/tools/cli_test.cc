@@ -1,4 +1,4 @@
-// The tool as a process: what it passes through, and its exit codes.
+// The tool as a process: what it passes through to programs, and its exit codes.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 namespace uptier::test::cli_test {
 namespace {
 
-// Files of one test, removed at its end.
+// The files of a test, removed at its end.
 class Cli : public testing::Test {
  protected:
   Cli() {
@@ -60,7 +60,7 @@ TEST_F(Cli, wasi_program_sees_its_world_and_nothing_else) {
   RunResult r = run_tool(command + wasm_path("wasi") + " /box");
   EXPECT_EQ(r.code, 3);
   EXPECT_EQ(r.out, expected_output("wasi"));
-  // A link made by the host, to a place outside.
+  // A link that the host has made, to a directory outside.
   std::filesystem::create_directory_symlink("/etc", box + "/link");
   RunResult escape = run_tool(command + wasm_path("wasi") + " /box /box/link/hostname");
   EXPECT_EQ(escape.code, 3);
@@ -95,9 +95,10 @@ TEST_F(Cli, unknown_imports_trap_when_they_are_called_if_one_likes) {
   EXPECT_NE(bad.err.find("call of an unknown import: \"env\".\"f\""), std::string::npos) << bad.err;
 }
 
-// A library of WASI's: (func (export "_initialize") i32.const 42 global.set 0)
-// (func (export "get") (result i32) global.get 0)
-// (func (export "leave") i32.const 5 call $proc_exit)
+// A WASI library:
+//   (func (export "_initialize") i32.const 42 global.set 0)
+//   (func (export "get") (result i32) global.get 0)
+//   (func (export "leave") i32.const 5 call $proc_exit)
 const std::string kLibrary(
     "\0asm\1\0\0\0"
     "\x01\x0c\x03\x60\0\0\x60\0\x01\x7f\x60\x01\x7f\0"
@@ -139,7 +140,7 @@ TEST_F(Cli, more_methods_than_a_runtime_has_by_default_are_no_obstacle) {
     functions += "(func)";
     elements += " " + std::to_string(i);
   }
-  // A function that nothing refers to has no method; one in a segment of elements has.
+  // An unreferenced function has no method; a function in an element segment has one.
   std::string idle = assembled("idle.wasm", "(module " + functions + ")");
   std::string module = assembled("many.wasm", "(module " + functions + " (table 70000 funcref)" +
                                                   " (elem (i32.const 0)" + elements + "))");

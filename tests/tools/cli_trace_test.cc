@@ -1,4 +1,4 @@
-// `uptier trace` on what is no trace, and on what is part of one.
+// `uptier trace` on files that are no traces, and on parts of traces.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -12,11 +12,11 @@
 namespace uptier::test::cli_trace_test {
 namespace {
 
-constexpr size_t kEndMarker = 48;  // the bytes of a trace's last record
+constexpr size_t kEndMarker = 48;  // size of a trace's last record
 
 class CliTrace : public ToolDir {
  protected:
-  // Leaves a trace in `t`; returns its bytes.
+  // Writes a trace to `t`; returns its bytes.
   std::string make_trace() const {
     EXPECT_EQ(tool("run --policy=never --trace t " + wasm_path("mix")).code, 0);
     return slurp(path("t"));
@@ -44,7 +44,7 @@ TEST_F(CliTrace, what_is_no_trace_is_refused_however_short) {
 TEST_F(CliTrace, cut_trace_is_read_up_to_its_end_with_a_warning) {
   const std::string whole = make_trace();
   ASSERT_GT(whole.size(), 2000u);
-  // Also within the first chunk's header, and within a later one's.
+  // The cuts include one in the first chunk's header, and one in a later header.
   for (const size_t size : {size_t{0}, size_t{3}, size_t{12}, size_t{20}, size_t{1000},
                             whole.size() - 40, whole.size() - 1}) {
     write_text("cut", whole.substr(0, size));
@@ -78,7 +78,7 @@ TEST_F(CliTrace, dump_says_what_is_wrong_on_stderr_alone) {
   EXPECT_EQ(good.out.substr(0, cut.out.size()), cut.out) << "events and nothing else";
   EXPECT_NE(cut.err.find("uptier: cut: offset "), std::string::npos) << cut.err;
   std::string flipped = whole;
-  flipped[flipped.size() - kEndMarker - 1] ^= 1;  // the content of the record before
+  flipped[flipped.size() - kEndMarker - 1] ^= 1;  // the content of the record before the end
   write_text("bad", flipped);
   const RunResult bad = tool("trace dump bad");
   EXPECT_EQ(bad.code, 3);
@@ -86,7 +86,7 @@ TEST_F(CliTrace, dump_says_what_is_wrong_on_stderr_alone) {
   EXPECT_NE(bad.err.find("checksum"), std::string::npos) << bad.err;
 }
 
-// The call that brings a flush has counted nothing yet, so it is none of its samples.
+// The call that causes a flush has counted nothing yet, so it is not among the flush's samples.
 TEST_F(CliTrace, a_flush_says_as_many_sampled_calls_as_its_data_hold) {
   ASSERT_EQ(tool("run --interval=1 --policy=never --trace t " + wasm_path("mix")).code, 0);
   const std::string bytes = slurp(path("t"));

@@ -1,4 +1,5 @@
-// The tool's words: which of two wins, what is refused, and what is said of a misspelt variable.
+// The tool's arguments: which of two settings wins, which words are refused, and the message for a
+// misspelt variable.
 #include <gtest/gtest.h>
 
 #include "test_paths.h"
@@ -10,7 +11,7 @@ namespace {
 
 using CliWords = ToolDir;
 
-// Returns what `uptier options` says of an option.
+// Returns the value of an option in the output of `uptier options`.
 std::string value_of(const std::string& table, const std::string& name) {
   const size_t at = table.find("\n" + name + " ");
   if (at == std::string::npos) return "no row";
@@ -31,7 +32,7 @@ TEST_F(CliWords, of_two_that_set_one_option_the_later_wins) {
     EXPECT_EQ(r.code, 0) << words << r.err;
     EXPECT_EQ(value_of(r.out, "interval"), value) << words;
   }
-  // What is said on the command line wins over the environment, and over what --loops implies.
+  // The command line wins over the environment, and over the settings that --loops implies.
   const RunResult over = in_dir("UPTIER_INTERVAL=3 " UPTIER_TOOL " options -O interval=5");
   EXPECT_EQ(value_of(over.out, "interval"), "5");
   for (const char* words : {"--loops -O interval=7", "-O interval=7 --loops"}) {
@@ -87,7 +88,7 @@ TEST_F(CliWords, counts_are_not_negative) {
         "report --listings -1 p"}) {
     const RunResult r = tool(words);
     EXPECT_EQ(r.code, 2) << words << r.err;
-    // Where there is a greatest number as well, the range is told.
+    // If there is a maximum too, the message gives the range.
     const bool told = r.err.find("-1 is negative") != std::string::npos ||
                       r.err.find("-1 not in range 0 to 1000000000") != std::string::npos;
     EXPECT_TRUE(told) << words << r.err;

@@ -1,4 +1,5 @@
-// wasm-hints: the sections say what ran, at the instructions that ran, and change no answer.
+// wasm-hints: the sections describe the executed instructions at the right offsets, and change no
+// answer.
 #include <map>
 #include <set>
 #include <sstream>
@@ -14,7 +15,7 @@ using Bytes = std::vector<uint8_t>;
 using Values = std::vector<uint32_t>;
 using Hints = std::map<std::pair<uint32_t, uint32_t>, Values>;  // by function, offset in the body
 
-// The calls of f with 1000: what each branch does stands behind it.
+// Calls f with 1000; a comment after each branch says how often it is taken.
 constexpr const char* kModule = R"((module
   (func $same (param i32) (result i32) (local.get 0))
   (func $f (export "f") (param $n i32) (result i32)
@@ -46,7 +47,7 @@ uint32_t leb(const std::string& bytes, size_t& at) {
   return value;
 }
 
-// Reads a section of hints; adds whether it comes before the code.
+// Reads a hint section; also checks whether it comes before the code.
 Hints hints_of(const std::string& module, const std::string& name) {
   Hints hints;
   bool code = false;
@@ -82,7 +83,8 @@ Hints hints_of(const std::string& module, const std::string& name) {
 
 class HintsTool : public test::ToolDir {
  protected:
-  // The instructions of a module by function and offset in the body, as wabt disassembles them.
+  // Returns the instructions of a module by function and offset in the body, as wabt disassembles
+  // them.
   std::map<std::pair<uint32_t, uint32_t>, std::string> instructions(const std::string& file) const {
     const test::RunResult r = in_dir("wasm-objdump -d " + file);
     EXPECT_EQ(r.code, 0) << r.err;
@@ -137,7 +139,7 @@ TEST_F(HintsTool, branches_and_frequencies_are_those_that_were_measured) {
   // floor(log2(1001)) + 32, and so on: 1001 or 1000 iterations, 10 calls, 999, 10.
   EXPECT_EQ(said, (std::vector<std::string>{"loop 41", "call 35", "call 41", "call 35"}));
 
-  // wabt reads the sections, and the module is valid and does what it did.
+  // wabt reads the sections; the module is valid and gives the same result.
   const test::RunResult dump = in_dir("wasm-objdump -x h.wasm");
   EXPECT_EQ(dump.code, 0) << dump.err;
   EXPECT_EQ(dump.err, "");
@@ -149,7 +151,7 @@ TEST_F(HintsTool, branches_and_frequencies_are_those_that_were_measured) {
   EXPECT_EQ(in_dir("wasm-validate h.wasm").code, 0);
   EXPECT_EQ(tool("run --invoke f h.wasm 1000").out, plain.out);
 
-  // What edges did follows from blocks, where only these were counted.
+  // If only blocks were counted, the edges follow from them.
   ASSERT_EQ(tool("run --invoke f --interval=1 --policy=never -O flow=blocks --profile b.upf m.wasm "
                  "1000")
                 .code,
@@ -158,10 +160,11 @@ TEST_F(HintsTool, branches_and_frequencies_are_those_that_were_measured) {
   ASSERT_EQ(tool("profile export b.upf --format=wasm-hints --module m.wasm -o b.wasm").code, 0);
   EXPECT_EQ(test::slurp(path("b.wasm")), hinted);
 
-  // Hints of hints: the sections are replaced, the functions known by their names and code.
+  // Adding hints to a module with hints replaces the sections; functions are found by their names
+  // and code.
   ASSERT_EQ(tool("profile export p.upf --format=wasm-hints --module h.wasm -o hh.wasm").code, 0);
   EXPECT_EQ(test::slurp(path("hh.wasm")), hinted);
-  // Nothing is clear enough for a share of 1 but what always went one way.
+  // With a minimum share of 1, only branches that always went one way get a hint.
   ASSERT_EQ(
       tool("profile export p.upf --format=wasm-hints --module m.wasm --min-share 1 -o s.wasm").code,
       0);
@@ -173,7 +176,7 @@ TEST_F(HintsTool, branches_and_frequencies_are_those_that_were_measured) {
   EXPECT_EQ(hints_of(test::slurp(path("e.wasm")), "metadata.code.branch_hint").size(), 1u);
 }
 
-// main calls through a table: $a 3 of 4 times, $b 1 of 4 but for one call of $c in 1000.
+// main calls through a table: $a 3 times of 4, $b 1 time of 4, except one call of $c in 1000.
 constexpr const char* kTargets = R"((module
   (type $t (func (param i32) (result i32)))
   (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
@@ -209,19 +212,20 @@ TEST_F(HintsTool, targets_and_priorities_are_those_that_were_measured) {
   EXPECT_NE(r.err.find("1 indirect calls with targets; 5 priorities"), std::string::npos) << r.err;
   const std::string hinted = test::slurp(path("h.wasm"));
   const auto at = instructions("m.wasm");
-  // Functions: 0 is imported, then never, c, b, a, init, f. 750 of 1000 are a, 249 b, 1 c.
+  // Functions: 0 is imported, then never, c, b, a, init, f. Of 1000 calls, 750 reach a, 249 b, and
+  // 1 c.
   const Hints targets = hints_of(hinted, "metadata.code.call_targets");
   ASSERT_EQ(targets.size(), 1u);
   EXPECT_EQ(at.at(targets.begin()->first), "call_indirect");
   EXPECT_EQ(targets.begin()->second, (Values{4, 75, 3, 24}));
-  // In the order of their first calls: f, init, b, a, c; f is the hottest, a and b follow.
+  // In the order of their first calls: f, init, b, a, c; f is the hottest, then a and b.
   const Hints priorities = hints_of(hinted, "metadata.code.compilation_priority");
   EXPECT_EQ(priorities, (Hints{{{2, 0}, {4, 127}},
                                {{3, 0}, {2, 2}},
                                {{4, 0}, {3, 0}},
                                {{5, 0}, {1, 127}},
                                {{6, 0}, {0, 0}}}));
-  // wabt 1.0.32 takes a function's number for a count, and warns where so many bytes are not left.
+  // wabt 1.0.32 takes a function's number for a count, and warns if fewer bytes than that are left.
   const test::RunResult dump =
       in_dir("wasm-objdump -x h.wasm 2> warnings; ! grep -v 'invalid function index' warnings");
   EXPECT_EQ(dump.code, 0) << dump.out;
@@ -231,7 +235,7 @@ TEST_F(HintsTool, targets_and_priorities_are_those_that_were_measured) {
   }
   EXPECT_EQ(in_dir("wasm-validate h.wasm").code, 0);
   EXPECT_EQ(tool("run --invoke f h.wasm 1000").out, plain.out);
-  // The hinted module is another one; targets are found by the functions' names and code.
+  // The hinted module is a different one; targets are found by the functions' names and code.
   ASSERT_EQ(tool(hint + "h.wasm -o hh.wasm").code, 0);
   EXPECT_EQ(test::slurp(path("hh.wasm")), hinted);
   // Calls that ran too seldom, and targets that only another module has, are left out.
@@ -252,7 +256,7 @@ TEST_F(HintsTool, targets_and_priorities_are_those_that_were_measured) {
   ASSERT_TRUE(less.ok());
   EXPECT_EQ(hints_of({less->begin(), less->end()}, "metadata.code.call_targets").begin()->second,
             (Values{3, 24}));
-  // Without an order the hottest come first.
+  // Without an order, the hottest functions come first.
   p.calls.first.clear();
   const auto orderless = tools::add_hints({text.begin(), text.end()}, p, {}, nullptr);
   const Hints by_heat =
@@ -271,7 +275,7 @@ TEST_F(HintsTool, few_samples_say_nothing) {
   tools::HintReport all, few, many;
   ASSERT_TRUE(tools::add_hints(module, p, {}, &all).ok());
   EXPECT_EQ(all.likely + all.unlikely, 5u);
-  // The same counts, each of them standing for eight, from 3 sampled calls or from 3000.
+  // The same counts, each of which represents eight, from 3 or from 3000 sampled calls.
   for (auto& [key, m] : p.profile.methods) {
     m.weigh(8);
     m.bursts = 0;

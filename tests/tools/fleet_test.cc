@@ -1,4 +1,4 @@
-// The fleet: profiles of many hosts are summed by ClickHouse, and the sum is ours.
+// The fleet: ClickHouse sums the profiles of many hosts, and the sum equals the one of our merge.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -15,7 +15,7 @@ namespace {
 
 using test::RunResult;
 
-// Returns a port that nobody listens on now.
+// Returns a port without a listener.
 int free_port() {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};
@@ -37,15 +37,16 @@ class Fleet : public test::ToolDir {
     if (runs()) kill(server_, SIGKILL);
   }
 
-  // It is no child of this process, and whoever inherited it may not look after the dead.
+  // The server is not a child of this process, and may stay a zombie if its parent does not reap
+  // it.
   bool runs() const {
     const std::string state = test::slurp("/proc/" + std::to_string(server_) + "/stat");
     const size_t name = state.rfind(") ");
     return name != std::string::npos && state[name + 2] != 'Z';
   }
 
-  // Starts a server that keeps everything in this directory. Its port may be taken by the time that
-  // it is there; then it ends, and gets another.
+  // Starts a server that keeps everything in this directory. If another process has taken its port
+  // meanwhile, the server exits and is started again with another port.
   void start() {
     write_text("users.xml",
                "<yandex><profiles><default/></profiles><users><default><password></password>"
@@ -85,7 +86,7 @@ class Fleet : public test::ToolDir {
     return in_dir("clickhouse-client --host 127.0.0.1 --port " + std::to_string(port_) + " " +
                   words);
   }
-  // Starts a server with the tables, or skips.
+  // Starts a server with the tables; skips the test if that is not possible.
   void set_up() {
     if (!installed("clickhouse-server") || !installed("clickhouse-client")) {
       GTEST_SKIP()
@@ -97,7 +98,7 @@ class Fleet : public test::ToolDir {
     const RunResult schema = client("--multiquery < " UPTIER_SOURCE_DIR "/docs/fleet.sql");
     ASSERT_EQ(schema.code, 0) << schema.err;
   }
-  // The sum under a cap and a quorum.
+  // Returns the sum under a cap and a quorum.
   ProfileFile limited(uint64_t cap, uint64_t quorum) const {
     const RunResult r = in_dir("sed 's/{cap:UInt64}/" + std::to_string(cap) +
                                "/g; s/{quorum:UInt64}/" + std::to_string(quorum) +
@@ -124,7 +125,8 @@ class Fleet : public test::ToolDir {
   pid_t server_ = 0;
 };
 
-// All kinds, any names, counts that 20 of do not wrap; other code now and then.
+// All kinds, any names, counts small enough that the sum of 20 does not wrap; now and then other
+// code.
 Profile odd_profile(test::Generator& generator) {
   Profile p = generator.profile();
   for (auto& [key, m] : p.methods) {
@@ -183,7 +185,7 @@ TEST_F(Fleet, clickhouse_sums_as_merge_does) {
   ASSERT_EQ(tool("profile merge -o ours.upf" + names).code, 0);
   const ProfileFile ours = read("ours.upf");
   ASSERT_EQ(ours.report.saturated, 0u);
-  // As the parts lie now, and once the server has summed them up.
+  // With the parts as they are, and after the server has merged them.
   for (const char* step :
        {"SELECT 1", "OPTIMIZE TABLE uptier.sums FINAL", "OPTIMIZE TABLE uptier.facts FINAL"}) {
     ASSERT_EQ(client("-q '" + std::string(step) + "'").code, 0);
@@ -199,15 +201,15 @@ TEST_F(Fleet, clickhouse_sums_as_merge_does) {
     EXPECT_FALSE(ours.calls.graph.empty() || ours.calls.shapes.empty());
     EXPECT_TRUE(theirs.calls == ours.calls) << step;
   }
-  // The table holds a sum, not what it was fed.
+  // The table holds a sum, not the rows that were inserted.
   const RunResult rows = client("-q 'SELECT count() FROM uptier.sums'");
   const RunResult words = in_dir("for f in p*.upf; do " UPTIER_TOOL
                                  " profile export $f --format=tsv; done | grep -c '\tsum\t'");
   EXPECT_LT(2 * std::atoi(rows.out.c_str()), std::atoi(words.out.c_str()));
 }
 
-// What one host has seen of a profile: other counts, negative sums too; some methods and entries
-// are missing.
+// The profile of one host: different counts, also negative sums; some methods and entries are
+// missing.
 Profile seen_by_host(const Profile& all, test::Generator& generator) {
   Profile p = all;
   std::erase_if(p.methods, [&](const auto&) { return generator.chance(3); });
@@ -242,7 +244,7 @@ Profile seen_by_host(const Profile& all, test::Generator& generator) {
   return p;
 }
 
-// Hosts are capped, and have to agree, in the database as in a merge of one file of each host.
+// Caps and quorums per host give the same in the database as in a merge of one file per host.
 TEST_F(Fleet, clickhouse_keeps_caps_and_quorums) {
   set_up();
   if (IsSkipped() || HasFatalFailure()) return;
@@ -299,7 +301,7 @@ TEST_F(Fleet, clickhouse_keeps_caps_and_quorums) {
     ASSERT_EQ(merged.code, 0) << merged.err;
     ProfileFile ours = read("ours.upf");
     const ProfileFile theirs = limited(cap, quorum);
-    ours.profile.inlined.clear();  // which the database does not tell under limits
+    ours.profile.inlined.clear();  // the database does not report these under limits
     EXPECT_TRUE(theirs.profile.inlined.empty());
     EXPECT_EQ(theirs.info, ours.info) << cap << " " << quorum;
     EXPECT_GT(ours.profile.methods.size(), 1u);

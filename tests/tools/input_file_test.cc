@@ -1,4 +1,4 @@
-// What files that are read take of memory.
+// The memory that input files take.
 #include "tools/input_file.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST_F(InputFileTest, what_is_let_go_of_a_large_file_takes_no_memory) {
   EXPECT_EQ(sum(file_.bytes().subspan(kLarge / 2)), kLarge / 2 * 'x');
 }
 
-// Mapped pages would be another's bytes by then, or none, which is SIGBUS.
+// Mapped pages would change, or be gone, which is SIGBUS.
 TEST_F(InputFileTest, a_file_that_is_rewritten_or_cut_off_stays_what_was_read) {
   for (const size_t bytes : {kLarge, InputFile::kSmall}) {
     write(bytes);

@@ -1,4 +1,4 @@
-// What loops took: the table, the numbers of the runtime, and the command.
+// The time of loops: the table, the numbers of the runtime, and the command.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -98,7 +98,7 @@ TEST(LoopTable, json_has_every_number_and_null_for_what_is_not_known) {
   EXPECT_EQ(json::parse(tools::loops_json({})), json::array());
 }
 
-// Splits one line of RFC 4180.
+// Splits one line of CSV (RFC 4180).
 std::vector<std::string> fields(const std::string& line) {
   std::vector<std::string> out(1);
   bool quotes = false;
@@ -142,7 +142,7 @@ TEST(LoopTable, csv_has_the_same_numbers) {
   EXPECT_EQ(row, j.size());
 }
 
-// outer(n, m): n times a loop of m, and one of 3 beside it.
+// @nest(n, m): n rounds that contain a loop of m rounds, and another one of 3 next to it.
 const char* kNest = R"(
 func @nest(i32, i32) -> i32 {
 b0(v0: i32, v1: i32):
@@ -188,7 +188,7 @@ std::map<uint32_t, LoopReport> loops_of(IrRuntime& r) {
 
 TEST(Loops, counts_nesting_and_offsets_of_a_module) {
   Options o = timing();
-  o.loop_records = 25;  // times 8, where executions differ
+  o.loop_records = 25;  // times 8 if executions differ
   IrRuntime r(parse_or_die(kNest), o);
   ThreadScope attached(*r.runtime);
   constexpr uint64_t kCalls = 1000;
@@ -262,7 +262,7 @@ TEST(Loops, the_others_are_counted_where_only_some_are_to_be_timed) {
   EXPECT_TRUE(o.set("time_loops", "").ok());
 }
 
-// Where each is timed, what was extrapolated from a few of the same executions stands beside it.
+// In dual mode each timed execution also has an extrapolated value to compare with.
 TEST(Loops, dual_mode_times_every_execution_of_those_that_are_timed) {
   Options o = timing();
   o.loop_dual = true;
@@ -316,7 +316,7 @@ TEST(Loops, the_command_counts_the_same_each_time_and_its_numbers_fit) {
       c.push_back(l["iterations"]);
       EXPECT_LE(l["exclusive_cycles"], l["cycles"]);
       EXPECT_LT(l["start_offset"], l["end_offset"]);
-      // One call of main holds all the others: what was timed of it is its truth.
+      // One call of main contains all others, so its measured time is the total.
       if (l["function"] == "main") {
         ++of_main;
         EXPECT_LE(l["share"], 1);
@@ -341,7 +341,7 @@ TEST(Loops, the_command_has_three_forms_and_can_be_told_otherwise) {
   EXPECT_FALSE(outermost.empty());
   for (const json& l : outermost) EXPECT_EQ(l["depth"], 0);
   EXPECT_EQ(run_tool("run --loops=xml " + wasm_path("mandel")).code, 2);
-  // What is given beats what is implied.
+  // An explicit setting wins over an implied one.
   EXPECT_EQ(run_loops("-O loops=off"), json::array());
 }
 

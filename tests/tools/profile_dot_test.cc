@@ -1,4 +1,4 @@
-// Pictures: what they hold, and that graphviz draws them.
+// Pictures: their contents, and that graphviz can draw them.
 #include <cmath>
 
 #include "tests/support/tool_dir.h"
@@ -9,7 +9,7 @@ namespace {
 
 class DotTool : public test::ToolDir {
  protected:
-  // Draws a picture, if graphviz is there.
+  // Draws a picture if graphviz is installed.
   void draw(const std::string& file) const {
     if (!installed("dot")) return;
     const test::RunResult r = in_dir("dot -Tsvg '" + file + "'");
@@ -112,7 +112,7 @@ TEST_F(DotTool, overlap_draws_the_methods_that_differ_most) {
   EXPECT_NE(same.out.find("0 pictures in none"), std::string::npos) << same.out;
 }
 
-// Whatever a name holds, it is text inside of quotes.
+// Whatever a name contains, it stays text inside quotes.
 TEST(Dot, names_are_quoted) {
   MethodProfile m;
   m.name = "a\"]; evil [label=\"\\";

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// The sites of the trace that has every kind, by kind.
+// Returns the sites of a trace that has every kind, by kind.
 std::map<std::string, json> kinds() {
   const Result<TraceProfile> trace = profile_from_trace(test::write_trace(test::kinds_events()));
   const json j = json::parse(profile_json(trace->profile));
@@ -85,9 +85,10 @@ TEST(ProfileJson, ranges_gauges_and_loops_have_their_own_words) {
 
 using profile::WordRule;
 
-// What JSON says of a method. Its estimates are numbers of 53 bits, those of wide sums text.
+// A method rebuilt from JSON. In JSON, estimates are 53-bit numbers; estimates of wide sums are
+// text.
 struct Rebuilt {
-  MethodProfile method;  // estimates: of wide words only
+  MethodProfile method;  // its estimates: of wide words only
   std::vector<double> estimates;
   std::map<std::pair<SlotKind, SiteId>, std::map<TableKey, double>> table_estimates;
 };
@@ -106,7 +107,8 @@ profile::Wide wide_of(const json& text) {
       .value();
 }
 
-// One word of a site, and what JSON has of it: `j` is the site where it has a single word.
+// Reads one word of a site. `j` is its JSON, which is the site itself if the site has a single
+// word.
 void take_word(const json& j, const json& site, const profile::Word& word, uint32_t at,
                Rebuilt& to) {
   MethodProfile& m = to.method;
@@ -115,7 +117,7 @@ void take_word(const json& j, const json& site, const profile::Word& word, uint3
     case WordRule::kOther:
       m.counts[at] = j.at("count").get<uint64_t>();
       if (j.at("estimate").is_null()) {
-        // Nobody looked; see MethodProfile::estimate.
+        // Not observed; see MethodProfile::estimate.
         EXPECT_EQ(m.counts[at] + m.sampled_calls + m.bursts, 0u);
         EXPECT_GT(m.calls + m.iterations, 0u);
         return;
@@ -183,8 +185,8 @@ Rebuilt rebuild(const json& j) {
   return to;
 }
 
-// Takes from a method what JSON has as numbers of 53 bits, and least and greatest of what was never
-// seen, which it leaves out.
+// Splits off the values that JSON has as 53-bit numbers. Clears the minimum and maximum of values
+// that were never seen, which JSON leaves out.
 Rebuilt split(MethodProfile m) {
   Rebuilt to;
   to.estimates.resize(m.estimates.size());
@@ -216,7 +218,7 @@ TEST(ProfileJson, a_profile_is_rebuilt_from_it) {
     ASSERT_EQ(methods.size(), profile.methods.size());
     size_t at = 0;
     for (auto& [key, m] : profile.methods) {
-      // Bytes that are no UTF-8 are replaced; what is not, stays.
+      // Bytes that are not UTF-8 are replaced; the rest stays.
       m.name = json::parse(json(m.name).dump(-1, ' ', false, json::error_handler_t::replace));
       const Rebuilt back = rebuild(methods[at++]), sent = split(m);
       ASSERT_EQ(back.method, sent.method) << methods[at - 1].dump(1);
@@ -242,7 +244,8 @@ TEST(ProfileJson, inlined_bodies_are_rebuilt_from_it) {
       for (auto& [site, block] : body.blocks) {
         sent_estimates[{key, site}] = static_cast<double>(std::exchange(block.estimate, 0));
       }
-      // Words of sites are those of a method's; here, which there are, and in how many samples.
+      // The words of sites are tested with methods; this test compares which sites exist, and their
+      // samples.
       for (auto& [at, site] : body.sites) {
         InlinedSite only;
         only.samples = site.samples;

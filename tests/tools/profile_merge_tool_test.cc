@@ -1,5 +1,5 @@
-// What `uptier profile merge` takes beside profile files of runs: traces, other tools' tables; and
-// what it leaves out, and names.
+// Inputs of `uptier profile merge` other than profile files: traces, tables of other tools; and the
+// inputs that it leaves out and names.
 #include <gtest/gtest.h>
 
 #include "profile/base/checksum.h"
@@ -68,7 +68,7 @@ TEST_F(MergeInputs, trace_is_one_run_however_often_it_comes) {
   Profile weighed = alone->profile;
   ASSERT_TRUE(scale(weighed, 3, 1).ok());
   EXPECT_EQ(merged("3@a.trace").profile, weighed);
-  // A trace has no age, and a say of its own.
+  // A trace has no age, and counts as a voter of its own.
   EXPECT_EQ(merged("--half-life 1 a.trace").profile, a.profile);
   EXPECT_EQ(merged("--quorum 2 a.trace").profile, Profile{});
   EXPECT_EQ(merged("--quorum 2 a.trace b.trace").profile.methods.size(),
@@ -84,7 +84,7 @@ TEST_F(MergeInputs, show_of_a_trace_says_where_it_comes_from) {
   EXPECT_NE(r.out.find("schedule  interval 16, prime, trials=off\n"), std::string::npos) << r.out;
 }
 
-// As IREE's tools write it.
+// In the layout of IREE's tools.
 Bytes database(uint64_t hits) {
   profile::StringTableBuilder strings;
   const Bytes table =
@@ -183,7 +183,7 @@ TEST_F(MergeInputs, show_tells_the_cutoffs_that_are_asked_for) {
   EXPECT_EQ(tool("profile show --cutoffs 101 p").code, 2);
 }
 
-// Each thread ends at the first file that is none: whichever does so first.
+// Each thread stops at its first invalid file; the test does not depend on which thread is first.
 TEST_F(MergeInputs, of_several_files_that_are_no_profiles_the_first_is_named) {
   Bytes head = profile_to_file(Profile(), ProfileInfo());
   head.resize(16);

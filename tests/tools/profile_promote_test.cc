@@ -1,4 +1,4 @@
-// promote: gates, generations, and the way back.
+// promote: gates, generations, and rollback.
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@ namespace {
 
 class Promote : public test::ToolDir {
  protected:
-  // A profile of two blocks, as so many runs and samples left it.
+  // Writes a profile of two blocks, as from this number of runs and samples.
   void put(const std::string& name, std::vector<uint64_t> counts, uint64_t runs = 1,
            uint64_t samples = 5000) const {
     MethodProfile m;
@@ -66,14 +66,14 @@ TEST_F(Promote, generations_are_kept_and_rolled_back) {
   EXPECT_EQ(none.code, 1);
   EXPECT_NE(none.err.find("cur.upf.1"), std::string::npos) << none.err;
   EXPECT_EQ(first("cur.upf"), 1002u);
-  size_t files = 0;  // nothing temporary stays
+  size_t files = 0;  // no temporary file is left
   for ([[maybe_unused]] const auto& f : std::filesystem::directory_iterator(dir_)) ++files;
   EXPECT_EQ(files, 3u);
 }
 
 TEST_F(Promote, each_gate_says_what_it_wanted) {
   put("good.upf", {900, 100});
-  ASSERT_EQ(promote("good.upf --min-overlap 1").code, 0);  // nothing to compare with
+  ASSERT_EQ(promote("good.upf --min-overlap 1").code, 0);  // there is nothing to compare with
   const std::string before = test::slurp(path("cur.upf"));
   const auto refused = [&](const std::string& words, const std::string& message) {
     const test::RunResult r = promote(words);
@@ -117,7 +117,7 @@ TEST_F(Promote, dry_run_and_json_say_the_same_and_change_nothing) {
   EXPECT_EQ(promote("").code, 2);
 }
 
-// Whatever form the candidate comes in.
+// Whatever the form of the candidate.
 TEST_F(Promote, loses_nothing) {
   run("objects", "a.upf", "--interval=1");
   ASSERT_EQ(tool("profile export a.upf --format=tsv -o a.tsv").code, 0);
@@ -129,7 +129,7 @@ TEST_F(Promote, loses_nothing) {
   EXPECT_EQ(read("cur.upf").info, a.info);
   ASSERT_EQ(promote("a.upf --min-samples 1").code, 0);
   EXPECT_EQ(test::slurp(path("cur.upf")), test::slurp(path("a.upf")));
-  // What other commands make of a profile keeps what it can.
+  // Other commands that transform a profile keep everything that they can.
   ASSERT_EQ(tool("profile merge a.tsv -o m.upf").code, 0);
   EXPECT_EQ(read("m.upf").calls, a.calls);
   ASSERT_EQ(tool("profile top a.upf -n 5 -o t.upf").code, 0);
@@ -141,7 +141,7 @@ TEST_F(Promote, loses_nothing) {
   ASSERT_EQ(tool("profile diff a.upf aa.upf -o d.upf").code, 0);
 }
 
-// Rows and traces become files on their way; what is no regular file is left alone.
+// Rows and traces are converted to profile files; a target that is no regular file is left alone.
 TEST_F(Promote, takes_every_kind_of_profile) {
   put("a.upf", {900, 100});
   ASSERT_EQ(tool("profile export a.upf --format=tsv -o a.tsv").code, 0);
@@ -153,7 +153,7 @@ TEST_F(Promote, takes_every_kind_of_profile) {
   EXPECT_NE(r.err.find("link: it is a symbolic link"), std::string::npos) << r.err;
 }
 
-// Whoever reads while profiles are promoted sees a whole one.
+// A reader sees a complete profile at any time during promotions.
 TEST_F(Promote, readers_never_miss_the_profile) {
   put("a.upf", {900, 100});
   put("b.upf", {800, 100});

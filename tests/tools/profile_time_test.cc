@@ -1,4 +1,4 @@
-// What a saved profile says of processor time: in every form that people read, the same numbers.
+// Processor time in a saved profile: the same numbers in every readable form.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// A file of a run that sampled often, so that there is time in several methods.
+// The file of a run that sampled often, so that several methods have time.
 class TimeTool : public test::ToolDir {
  protected:
   void SetUp() override {

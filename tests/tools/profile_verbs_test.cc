@@ -1,4 +1,4 @@
-// What the verbs of `uptier profile` make of pipes, full disks and words that are wrong.
+// The verbs of `uptier profile` with pipes, full disks and wrong words.
 #include "test_paths.h"
 #include "tests/support/tool_dir.h"
 
@@ -45,7 +45,7 @@ TEST_F(ProfileVerbs, stdin_and_pipes_are_read_as_files_are) {
   EXPECT_EQ(in_dir("cat p.upf | " + kTool + " profile check -").code, 0);
   EXPECT_NE(in_dir("cat p.upf | " + kTool + " profile overlap p.upf -").out.find("overlap 1.0000"),
             std::string::npos);
-  // A sum of what comes through pipes, which is read twice for a quorum.
+  // A merge of a profile from a pipe; a quorum reads its input twice.
   ASSERT_EQ(in_dir("cat p.upf | " + kTool + " profile merge --quorum 1 -o m.upf -").code, 0);
   EXPECT_EQ(read("m.upf").profile, read("p.upf").profile);
   ASSERT_EQ(in_dir("cat p.upf | " + kTool + " profile promote - --to q.upf --min-samples 1").code,
@@ -78,7 +78,7 @@ TEST_F(ProfileVerbs, what_stdout_does_not_take_is_a_failure) {
     EXPECT_EQ(r.code, 1) << words;
     EXPECT_NE(r.err.find("uptier: stdout: No space left"), std::string::npos) << words << r.err;
   }
-  // Whoever has read enough is not told.
+  // No error message if the reader of a pipe closes it early.
   const RunResult head = in_dir(kTool + " profile export p.upf --format=json | head -1");
   EXPECT_EQ(head.out, "{\n");
   EXPECT_EQ(head.err, "");

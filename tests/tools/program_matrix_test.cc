@@ -1,5 +1,5 @@
-// The tier matrix on real programs: each example program prints the same in every tier mode, and
-// under every stress plan, whose counters say that something was forced.
+// The tier matrix on real programs: each example program prints the same in every tier mode and
+// under every stress plan. The stress counters prove that something was forced.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ namespace {
 struct Mode {
   const char* name;
   const char* flags;
-  const char* counter;  // of the report, which must not be 0; "" for none
+  const char* counter;  // counter of the report that must not be 0; "" for none
 };
 
 const Mode kModes[] = {

@@ -1,4 +1,4 @@
-// uptier replay as a process: decisions of a report, made again.
+// uptier replay as a process: replays the decisions of a report.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@ class ReplayTool : public testing::Test {
     std::ofstream(dir_ + "/" + name) << text;
     return dir_ + "/" + name;
   }
-  // Runs a program and keeps its report.
+  // Runs a program and saves its report.
   std::string report(const std::string& options) const {
     RunResult r = run_command(UPTIER_TOOL " run --report=json " + options + " " + wasm_path("mix"));
     EXPECT_EQ(r.code, 0) << r.err;

@@ -1,5 +1,5 @@
-// The HTML report without a browser: its data is what the profile holds, and nothing in a profile
-// gets out of the element that it stands in. tests/checks/report.py opens it in a browser.
+// The HTML report without a browser: its data equals the profile, and no text of a profile can
+// escape its element. tests/checks/report.py opens the report in a browser.
 #include "tools/report_page.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ ReportSource source_of(const std::vector<MethodProfile>& methods) {
   return s;
 }
 
-// The JSON of an element of the page.
+// Returns the JSON of an element of the page.
 json element(const std::string& page, const std::string& id) {
   const std::string open = "<script type=\"application/json\" id=\"" + id + "\">";
   const size_t at = page.find(open);
@@ -69,7 +69,7 @@ TEST(ReportPage, names_cannot_end_the_element_that_they_stand_in) {
     }
     const json data = element(page, "data");
     ASSERT_TRUE(data.is_object()) << name;
-    // What is no UTF-8 is replaced; all else comes back.
+    // Bytes that are not UTF-8 are replaced; everything else comes back.
     if (name[0] == '\xff') continue;
     EXPECT_EQ(data["methods"]["name"][0], name);
     EXPECT_EQ(data["timeline"]["decisions"][0][6], name);
@@ -79,7 +79,7 @@ TEST(ReportPage, names_cannot_end_the_element_that_they_stand_in) {
 TEST(ReportPage, asks_for_nothing_from_elsewhere) {
   std::string page = page_of(source_of({method(1, "f", {1})}));
   EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
-  // An SVG that is saved names what it is: nobody loads that.
+  // A saved SVG names its XML namespace, which is never loaded.
   const std::string_view name = "xmlns=\"http://www.w3.org/2000/svg\"";
   for (size_t at; (at = page.find(name)) != std::string::npos;) page.erase(at, name.size());
   for (const char* what : {"http://", "https://", "@import", "src=", "href=", "url("}) {
@@ -99,7 +99,7 @@ TEST(ReportPage, holds_what_the_profile_holds) {
   EXPECT_EQ(element(page, "part-0").size(), kPartRows);
   const json rest = element(page, "part-1");
   ASSERT_EQ(rest.size(), 300 - kPartRows);
-  // kind, site, count, estimate, and where it is not exact the interval.
+  // kind, site, count, estimate, and the interval if the estimate is not exact.
   EXPECT_EQ(rest[299 - kPartRows]["sites"][0][0], 1);
   EXPECT_EQ(rest[299 - kPartRows]["sites"][0][2], 299);
   EXPECT_EQ(rest[299 - kPartRows]["sites"][0][3], 598);
@@ -131,7 +131,7 @@ TEST(ReportPage, tables_of_targets_and_values_name_methods_and_other_mass) {
   const json sites = element(page, "part-0")[0]["sites"];
   EXPECT_EQ(sites[1], json::parse(R"([3,2,12,3,[[1,7],["function 6",2]]])"));
   EXPECT_EQ(sites[2], json::parse(R"([4,3,8,1,"2","9",5.0,[["-5",7]]])"));
-  // Which are calls, for the flame graph.
+  // The indices of call sites, for the flame graph.
   EXPECT_EQ(element(page, "data")["calls"], json::parse("[[0,0,1,7]]"));
 }
 
@@ -174,7 +174,8 @@ TEST(ReportPage, tool_writes_it_with_the_module_and_another_profile) {
     ASSERT_TRUE(data.contains(key)) << key;
   }
   EXPECT_EQ(data["has_module"], true);
-  // How like two short runs are depends on when code was ready; the page says what the tool says.
+  // The overlap of two short runs depends on when code was ready; the page and the tool must give
+  // the same number.
   const test::RunResult told =
       test::run_tool("profile overlap " + base + "/1.upf " + base + "/2.upf");
   ASSERT_EQ(told.out.find("overlap "), 0u) << told.out;
@@ -192,7 +193,7 @@ TEST(ReportPage, tool_writes_it_with_the_module_and_another_profile) {
   EXPECT_EQ(detail["ir"][2][0], 2);
   EXPECT_NE(detail["ir"][2][1].get<std::string>().find("loop_header"), std::string::npos);
   EXPECT_GE(detail["code"].size(), 3u);
-  // Errors are the tool's usual ones.
+  // The usual error codes of the tool.
   EXPECT_EQ(test::run_tool("report " + base + "/none.upf").code, 1);
   EXPECT_EQ(test::run_tool("report " + test::wasm_path("objects")).code, 3);
   EXPECT_EQ(test::run_tool("report " + base + "/1.upf --module " + base + "/2.upf").code, 3);

@@ -1,4 +1,4 @@
-// `uptier run --events`: what the runtime does, as the stream `uptier`.
+// `uptier run --events`: the runtime's activities, as the stream `uptier`.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ namespace {
 using RuntimeStreamTest = ToolDir;
 using nlohmann::json;
 
-// The first word or words of a task's name: what was done.
+// Returns the first words of a task's name, which tell the activity.
 std::string verb_of(const std::string& name) {
   for (const char* verb :
        {"first call", "OSR in", "OSR out", "compile failed", "compile refused"}) {

@@ -1,4 +1,4 @@
-// A program that a signal ends has left its profile.
+// A program that is ended by a signal leaves its profile.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 namespace uptier::save_on_signal_test {
 namespace {
 
-// Runs the tool with its output thrown away.
+// Runs the tool and discards its output.
 pid_t start_tool(std::vector<std::string> args) {
   pid_t child = fork();
   if (child != 0) return child;
@@ -30,7 +30,7 @@ pid_t start_tool(std::vector<std::string> args) {
   _exit(127);
 }
 
-// Waits until the process has used so much of a processor.
+// Waits until the process has used `ms` of processor time.
 void await_cpu(pid_t pid, long ms) {
   for (;;) {
     std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
@@ -48,7 +48,7 @@ class SaveOnSignal : public ::testing::TestWithParam<int> {};
 TEST_P(SaveOnSignal, leaves_the_profile_and_ends_by_the_signal) {
   char name[] = "/tmp/uptier-signal-XXXXXX";
   const std::string dir = mkdtemp(name), path = dir + "/p.upf";
-  // Of this size it runs for minutes.
+  // With this argument it runs for minutes.
   pid_t child = start_tool({"run", "--profile", path, test::wasm_path("bytecode"), "1000000"});
   await_cpu(child, 100);
   ASSERT_EQ(kill(child, GetParam()), 0);

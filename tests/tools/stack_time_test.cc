@@ -1,4 +1,4 @@
-// Where time went, as text, as call paths, and as JSON: what a TimeReport says is what they say.
+// Time as text, as call paths, and as JSON: all equal the TimeReport.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// How the tool is linked, and what it takes of the address space before it does anything.
+// How the tool is linked, and the address space it takes before it does anything.
 #include <elf.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -56,7 +56,8 @@ TEST_F(ToolBuild, is_linked_so_that_little_of_it_can_be_overwritten) {
   EXPECT_NE(bytes_.find(std::string_view("_chk\0", 5)), std::string::npos);
 }
 
-// What all threads share that belong to no runtime was 128 MiB.
+// Bounds the zero-initialized data (.bss). Data that all threads share and that belongs to no
+// runtime could add 128 MiB.
 TEST_F(ToolBuild, has_a_few_megabytes_of_zeros) {
   auto header = at<Elf64_Ehdr>(0);
   uint64_t zeros = 0;

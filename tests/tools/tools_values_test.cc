@@ -117,7 +117,7 @@ TEST(Values, what_is_printed_is_parsed_back_to_the_bit) {
   for (int i = 0; i < 50'000; ++i) {
     for (Type t : kTypes) {
       uint64_t bits = sampler::next_random(random);
-      // Small numbers, extreme exponents and dense mantissas alike.
+      // Small numbers, extreme exponents and dense mantissas.
       if (i % 3 == 0) bits >>= sampler::next_random(random) % 64;
       if (!is_wide(t)) bits = static_cast<uint32_t>(bits);
       bool nan = t == Type::kF32 ? std::isnan(std::bit_cast<float>(static_cast<uint32_t>(bits)))

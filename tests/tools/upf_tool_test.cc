@@ -1,4 +1,4 @@
-// Profiles that outlive the process, as the tool uses them: warm starts, merges, exports.
+// Saved profiles in the tool: warm starts, merges, exports.
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
@@ -33,7 +33,7 @@ class UpfTool : public testing::Test {
     EXPECT_TRUE(file.ok()) << file.error().message;
     return file.ok() ? std::move(*file) : ProfileFile{};
   }
-  // Runs an example with a saved profile; checks that its output is what it always is.
+  // Runs an example with a saved profile; checks that its output is the usual one.
   nlohmann::json run(const std::string& program, const std::string& file,
                      const std::string& more = "") const {
     const RunResult r = run_tool("run --report=json --profile " + path(file) + " " + more + " " +
@@ -45,7 +45,7 @@ class UpfTool : public testing::Test {
   std::string dir_;
 };
 
-// What is worth compiling does not depend on how fast the machine does it just now.
+// Fixed rates: decisions do not depend on the current speed of the machine.
 constexpr const char* kFixedRates = "-O measure_rates=off";
 
 TEST_F(UpfTool, what_was_hot_is_optimized_at_its_first_call) {
@@ -55,7 +55,7 @@ TEST_F(UpfTool, what_was_hot_is_optimized_at_its_first_call) {
   EXPECT_EQ(warm["saved"]["runs"], 1);
   EXPECT_GE(warm["saved"]["compiled"], 1);
   EXPECT_EQ(warm["saved"]["stale"], 0);
-  // The decisions are the policy's own; some come later, when compiling has turned out cheaper.
+  // The policy makes the decisions; some come later, when compilation has turned out cheaper.
   uint64_t decided = 0;
   for (const auto& d : warm["decisions"]) {
     const std::string reason = d["reason"];
@@ -63,14 +63,14 @@ TEST_F(UpfTool, what_was_hot_is_optimized_at_its_first_call) {
   }
   EXPECT_GE(decided, warm["saved"]["compiled"]);
   EXPECT_EQ(read("p.upf").info.runs, 2u);
-  // It stays so, run after run: what was trusted does not fade.
+  // This holds run after run: trusted counts do not fade.
   for (int i = 0; i < 8; ++i) run("objects", "p.upf", kFixedRates);
   const nlohmann::json later = run("objects", "p.upf", kFixedRates);
   EXPECT_GE(later["saved"]["compiled"], 1);
   EXPECT_EQ(later["saved"]["runs"], 10);
 }
 
-// `drift` of nbody is one block: no call of it is ever sampled, each is a sample of all there is.
+// `drift` of nbody has one block: none of its calls is ever sampled, because every call is counted.
 TEST_F(UpfTool, a_hot_method_of_one_block_is_optimized_at_its_first_call) {
   for (int i = 0; i < 3; ++i) run("nbody", "p.upf", kFixedRates);
   const RunResult r = run_command(UPTIER_TOOL " profile show --timeline --json " + path("p.upf"));
@@ -84,7 +84,7 @@ TEST_F(UpfTool, a_hot_method_of_one_block_is_optimized_at_its_first_call) {
   EXPECT_EQ(tiers.front(), "optimized");
 }
 
-// Of code that counts nothing estimates are too low, and who reads them later is told so.
+// In code that does not count, estimates are too low, and the profile says so.
 TEST_F(UpfTool, what_ran_in_code_that_counts_nothing_is_marked) {
   run("objects", "auto.upf", "--policy=always -O workers=0 -O count_optimized=off");
   run("objects", "all.upf", "--policy=never");
@@ -104,7 +104,7 @@ TEST_F(UpfTool, what_ran_in_code_that_counts_nothing_is_marked) {
   }
   const RunResult r = run_command(UPTIER_TOOL " profile show " + path("all.upf"));
   EXPECT_EQ(r.out.find("behind"), std::string::npos) << r.out;
-  // A sum is behind if a part is.
+  // A sum is marked if one of its parts is.
   run_command("cd " + dir_ + "; " UPTIER_TOOL " profile merge -o sum.upf all.upf auto.upf");
   EXPECT_EQ(marked("sum.upf"), marked("auto.upf"));
 }
@@ -126,7 +126,7 @@ TEST_F(UpfTool, every_tier_and_stress_gives_the_same_answers_with_any_profile) {
                            "-O workers=0", "-O profile_decay=0", "--interval=1"}) {
     run("mix", "mix.upf", more);
   }
-  // Counts that no run could have made.
+  // Counts that no run could have produced.
   ProfileFile file = read("mix.upf");
   for (auto& [key, m] : file.profile.methods) {
     for (size_t i = 0; i < m.counts.size(); ++i) m.counts[i] = i % 2 == 0 ? UINT64_MAX : 0;
@@ -159,7 +159,7 @@ TEST_F(UpfTool, profile_of_other_code_is_dropped_with_a_message) {
   EXPECT_NE(r.err.find("the saved profile belongs to other code: its hash is 0x"),
             std::string::npos);
   EXPECT_NE(r.err.find("1 stale"), std::string::npos);
-  // What is written back has the code's own profile again.
+  // The saved profile is of the current code again.
   EXPECT_EQ(run("objects", "p.upf")["saved"]["stale"], 0);
 }
 
@@ -172,7 +172,7 @@ TEST_F(UpfTool, methods_of_a_changed_module_are_found_by_name_and_code) {
     moved.methods.emplace(m.key, m);
   }
   ASSERT_TRUE(profile::replace_file(path("p.upf"), profile_to_file(moved, file.info)).ok());
-  // How many depends on how fast the machine compiles just now.
+  // The number depends on the current speed of compilation.
   const nlohmann::json warm = run("objects", "p.upf");
   EXPECT_GE(warm["saved"]["recovered"], 10);
   EXPECT_GE(warm["saved"]["compiled"], 1);
@@ -351,7 +351,7 @@ TEST_F(UpfTool, exports_are_read_by_their_tools) {
 }
 
 TEST_F(UpfTool, show_diff_top_and_check_speak) {
-  // Compiled where it is asked for, so that it does not depend on how fast the worker is.
+  // Without workers, code is compiled at once, so the result does not depend on a worker's speed.
   run("mix", "a.upf", "-O workers=0 --policy=always");
   run("objects", "b.upf");
   const auto tool = [&](const std::string& words) {

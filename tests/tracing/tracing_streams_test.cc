@@ -1,4 +1,4 @@
-// The dispatcher's parts: who is told of what, on which paths, and when no more.
+// The parts of the dispatcher: which tools get which events, on which paths, and until when.
 #include "tracing/dispatcher/streams.h"
 
 #include <gtest/gtest.h>
@@ -206,7 +206,7 @@ TEST(TracingStreams, notifying_allocates_nothing) {
 }
 
 // No callback runs after unsubscribe has returned, whatever other threads do: the object that it
-// would touch is gone by then.
+// would use is destroyed by then.
 TEST(TracingStreams, none_is_called_after_it_was_unsubscribed) {
   auto owned = std::make_unique<Streams>();  // too large for a stack
   Streams& streams = *owned;
@@ -242,7 +242,8 @@ TEST(TracingStreams, none_is_called_after_it_was_unsubscribed) {
     while (calls.load() < from + 20) std::this_thread::yield();
     ASSERT_TRUE(streams.unsubscribe(s, UPTIER_TRACE_TASK, Tool::tell, tool.get()));
     tool->gone.store(true);
-    // An end without its begin would take this below 0; begins may lack the end that came too late.
+    // An end without its begin would make this negative; a begin may lack an end that came too
+    // late.
     EXPECT_GE(tool->open.load(), 0);
     EXPECT_LE(tool->open.load(), 3);
     tools.push_back(std::move(tool));

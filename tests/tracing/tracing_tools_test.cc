@@ -1,4 +1,4 @@
-// Tracing as processes see it: loading, the tools that ship, and what is refused.
+// Tracing in processes: loading, the tools that ship, and refused inputs.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -133,7 +133,7 @@ TEST_F(TracingTools, a_full_disk_is_told_by_the_number_of_events_lost_and_by_fin
   }
 }
 
-// The trace of the machine takes more than 4096 bytes, and the file may have no more.
+// The machine's trace takes more than 4096 bytes, which is the limit for the file.
 TEST_F(TracingTools, events_before_the_disk_was_full_are_kept) {
   const std::string jsonl = library("uptier_trace_jsonl");
   traced(jsonl + "=all.jsonl");
@@ -162,7 +162,7 @@ TEST(TracePoints, sleep_without_a_dispatcher_and_build_no_arguments) {
   EXPECT_EQ(built, 0);
   EXPECT_EQ(scope.instance(), 0u);
   EXPECT_EQ(point.event(), nullptr);
-  // Each function of the table is there, and does nothing.
+  // Each function of the table exists, and does nothing.
   EXPECT_EQ(uptier_trace->string("x"), 0u);
   EXPECT_EQ(uptier_trace->subscribe(s, UPTIER_TRACE_TASK, nullptr, nullptr), 0);
   EXPECT_EQ(uptier_trace->user_kind("a", "b"), 0u);

@@ -1,4 +1,5 @@
-// The functions without files: arguments, environment, clocks, randomness, exit, and the table.
+// The functions that need no files: arguments, environment, clocks, randomness, exit, and the
+// function table.
 #include <cerrno>
 #include <set>
 
@@ -141,11 +142,11 @@ TEST(WasiRandom, exactly_the_buffer_is_filled) {
 }
 
 TEST(WasiRandom, a_large_buffer_is_filled_to_its_end) {
-  constexpr size_t kSize = 40 << 20;  // more than the host gives in one call
+  constexpr size_t kSize = 40 << 20;  // more than the kernel returns in one call
   Guest guest(WasiConfig{}, kSize);
   std::fill(guest.bytes.begin(), guest.bytes.end(), 0);
   ASSERT_EQ(guest.call("random_get", {0, kSize}), "ESUCCESS");
-  // 4 KiB of zeroes has odds of 2^-32768.
+  // The odds that 4 KiB are all zero are 2^-32768.
   for (size_t at = 0; at < kSize; at += 4096) {
     const auto page = guest.bytes.begin() + static_cast<long>(at);
     ASSERT_TRUE(std::any_of(page, page + 4096, [](uint8_t b) { return b != 0; })) << at;
@@ -208,10 +209,10 @@ TEST(WasiErrno, host_errors_map_to_their_namesakes) {
   EXPECT_STREQ(wasi_errno_name(8), "EBADF");
   EXPECT_STREQ(wasi_errno_name(76), "ENOTCAPABLE");
   EXPECT_STREQ(wasi_errno_name(77), "E?");
-  // Each errno that both sides have is reached by exactly one host number.
+  // Each errno that both sides have is reached from exactly one host number.
   std::set<Errno> reached;
   for (int host = 1; host < 134; ++host) reached.insert(from_host(host));
-  EXPECT_EQ(reached.size(), 75u);  // 77 without success and ENOTCAPABLE
+  EXPECT_EQ(reached.size(), 75u);  // 77, without success and ENOTCAPABLE
 }
 
 }  // namespace

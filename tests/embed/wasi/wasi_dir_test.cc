@@ -1,4 +1,4 @@
-// Listing directories, and naming the preopened ones.
+// Listing directories, and the names of the preopened ones.
 #include <set>
 
 #include "tests/support/wasi_guest.h"
@@ -28,7 +28,7 @@ class WasiDir : public testing::Test {
     if (error == "ESUCCESS") used_ = guest_.u32(used);
     return error;
   }
-  // The whole entries of the last readdir.
+  // Returns the complete entries of the last readdir.
   std::vector<Entry> parse() const {
     std::vector<Entry> entries;
     for (uint32_t at = 0; at + 24 <= used_;) {
@@ -70,7 +70,7 @@ TEST_F(WasiDir, entries_carry_names_inodes_and_types) {
     if (entry.name == "dir" || entry.name[0] == '.') { EXPECT_EQ(entry.type, 3); }
   }
   EXPECT_EQ(names, (std::set<std::string>{".", "..", "file", "dir", "link"}));
-  // What lies above the directory is nobody's business.
+  // The entry ".." must not reveal the parent: it has the inode of the directory itself.
   for (const Entry& entry : list(kBox)) {
     if (entry.name == "..") { EXPECT_EQ(entry.inode, own); }
   }
@@ -91,7 +91,8 @@ TEST_F(WasiDir, paging_with_every_buffer_size_gives_the_same_entries_once) {
       ASSERT_LE(used_, room);
       const std::vector<Entry> page = parse();
       seen.insert(seen.end(), page.begin(), page.end());
-      // A short page is the end; a full one without a whole entry needs a larger buffer.
+      // A page that is not full is the last one; a full page without a complete entry needs a
+      // larger buffer.
       if (used_ < room || page.empty()) break;
       cookie = page.back().next;
     }

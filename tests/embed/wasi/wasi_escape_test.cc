@@ -1,4 +1,4 @@
-// No way out of a preopened directory, in both ways of resolving paths.
+// There is no way out of a preopened directory, with both ways to resolve paths.
 #include <atomic>
 #include <thread>
 
@@ -8,7 +8,7 @@
 namespace uptier::wasm::test::wasi_escape_test {
 namespace {
 
-// A box into which somebody else (not the guest) has put every kind of link that leads out.
+// A box into which the host has put every kind of link that leads out.
 class WasiEscape : public WasiResolved {
  protected:
   void SetUp() override {
@@ -39,7 +39,7 @@ class WasiEscape : public WasiResolved {
     EXPECT_FALSE(WasiWorld::exists(world.outside("new")));
   }
 
-  // Paths to something outside that exists.
+  // Returns paths to existing files outside.
   std::vector<std::string> ways_out() const {
     return {world.outside("secret"),
             "/etc/passwd",
@@ -95,7 +95,8 @@ TEST_P(WasiEscape, nothing_outside_can_be_asked_about) {
               "EPERM")
         << path;
   }
-  // Without following, a final link is asked about itself; a slash behind it follows.
+  // Without following, the call stats the final link itself; with a trailing slash it follows the
+  // link.
   EXPECT_EQ(guest->filestat("relative"), "ESUCCESS");
   EXPECT_EQ(guest->bytes[guest->stat + 16], 7);
   EXPECT_EQ(guest->filestat("relative/"), "EPERM");
@@ -195,7 +196,7 @@ TEST_P(WasiEscape, a_directory_descriptor_cannot_be_climbed_out_of) {
   in.dir = guest->fd;
   EXPECT_EQ(guest->open("../../inside", in), "EPERM");
   EXPECT_EQ(guest->open("..", in), "EPERM");
-  // Moving the directory does not make ".." reachable.
+  // ".." is not reachable even after its directory was moved.
   ASSERT_EQ(guest->rename("sub/deep", "deep"), "ESUCCESS");
   EXPECT_EQ(guest->open("..", in), "EPERM");
   EXPECT_EQ(guest->open("../inside", in), "EPERM");
@@ -217,7 +218,7 @@ TEST_P(WasiEscape, another_preopen_is_a_world_of_its_own) {
   EXPECT_TRUE(WasiWorld::exists(world.in_box("sub/x")));
 }
 
-// Exchanges two names without pause for as long as it lives.
+// Swaps two names continuously while it exists.
 class Swapper {
  public:
   Swapper(std::string a, std::string b)
@@ -236,8 +237,8 @@ class Swapper {
   std::thread thread_;
 };
 
-// Somebody swaps a directory for a link to the outside while the guest goes through it. Whatever
-// the timing, the guest gets the inside or an error.
+// Another thread swaps a directory for a link to the outside while the guest passes through it.
+// Whatever the timing, the guest gets the inside or an error.
 TEST_P(WasiEscape, swapping_a_directory_for_a_link_wins_nothing) {
   std::filesystem::create_directory(world.in_box("swap"));
   WasiWorld::write(world.in_box("swap/secret"), "inside");

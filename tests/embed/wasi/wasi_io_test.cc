@@ -95,7 +95,7 @@ TEST_F(WasiIo, a_list_with_too_many_buffers_transfers_a_part_and_skips_empty_one
   const uint32_t out = guest_.alloc(4);
   ASSERT_EQ(guest_.call("fd_write", {guest_.fd, list, kCount, out}), "ESUCCESS");
   EXPECT_EQ(guest_.u32(out), 1024u);
-  // Only empty buffers in front of the data: not an end of file.
+  // Only empty buffers before the data: that is not the end of the file.
   ASSERT_EQ(seek(guest_.fd, 0, 0), "ESUCCESS");
   for (uint32_t i = 0; i + 1 < kCount; ++i) wasi::put32(&guest_.bytes[list + i * 8 + 4], 0);
   ASSERT_EQ(guest_.call("fd_read", {guest_.fd, list, kCount, out}), "ESUCCESS");

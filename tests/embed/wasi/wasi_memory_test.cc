@@ -1,4 +1,4 @@
-// No pointer that a guest can pass reaches outside its memory, and a refused call does nothing.
+// No pointer that a guest passes can reach outside its memory, and a refused call has no effect.
 #include <set>
 
 #include "tests/support/wasi_guest.h"
@@ -34,7 +34,7 @@ TEST(GuestMemory, an_empty_memory_accepts_only_empty_ranges) {
   EXPECT_EQ(memory.at(0, 1), nullptr);
 }
 
-// One function with arguments that succeed, and which of them are pointers.
+// A function with arguments that succeed, and the positions of the pointers among them.
 struct Case {
   const char* name;
   std::vector<uint64_t> args;
@@ -63,7 +63,7 @@ class WasiPointers : public testing::Test {
     guest_.bytes[subscription_ + 16] = wasi::kMonotonic;
   }
 
-  // Calls succeed in this order, each in the world that the ones before it left.
+  // The calls succeed in this order: each relies on the effects of the earlier ones.
   std::vector<Case> cases() const {
     const uint64_t write = wasi::kFdWrite;
     return {
@@ -146,11 +146,11 @@ TEST_F(WasiPointers, every_bad_pointer_is_a_fault_that_changes_nothing) {
 
 TEST_F(WasiPointers, every_function_with_a_pointer_is_among_the_cases) {
   std::set<std::string> tried = {
-      // no pointers
+      // without pointers
       "fd_advise", "fd_allocate", "fd_close", "fd_datasync", "fd_fdstat_set_flags",
       "fd_fdstat_set_rights", "fd_filestat_set_size", "fd_filestat_set_times", "fd_renumber",
       "fd_sync", "proc_exit", "proc_raise", "sched_yield", "sock_shutdown",
-      // refused before any pointer is looked at
+      // refused before they use a pointer
       "sock_accept", "sock_recv", "sock_send"};
   for (const Case& c : cases()) tried.insert(c.name);
   for (const WasiFunction& function : wasi_functions()) {

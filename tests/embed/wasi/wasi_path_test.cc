@@ -1,4 +1,4 @@
-// Operations on paths that stay inside, in both ways of resolving them.
+// Operations on paths that stay inside, with both ways to resolve them.
 #include "tests/support/wasi_guest.h"
 
 namespace uptier::wasm::test::wasi_path_test {
@@ -117,7 +117,7 @@ TEST_P(WasiPath, rights_decide_what_an_opened_file_can_do) {
   ASSERT_EQ(guest->open("file", with(0, wasi::kFdRead | wasi::kPathOpen | (1u << 28))), "ESUCCESS");
   const uint32_t at = guest->alloc(24);
   ASSERT_EQ(guest->call("fd_fdstat_get", {guest->fd, at}), "ESUCCESS");
-  EXPECT_EQ(guest->u64(at + 8), wasi::kFdRead);  // rights of directories and sockets do not apply
+  EXPECT_EQ(guest->u64(at + 8), wasi::kFdRead);  // rights of directories and sockets are dropped
   EXPECT_EQ(guest->write(guest->fd, "x"), "ENOTCAPABLE");
   ASSERT_EQ(guest->open("file", with(0, wasi::kFdWrite)), "ESUCCESS");
   EXPECT_EQ(guest->write(guest->fd, "C"), "ESUCCESS");
@@ -177,7 +177,8 @@ TEST_P(WasiPath, directories_are_made_and_removed) {
   EXPECT_EQ(guest->path_call(make, "dir/.."), "EEXIST");
   EXPECT_EQ(guest->path_call(remove, "dir"), "ENOTEMPTY");
   EXPECT_EQ(guest->path_call(remove, "."), "EINVAL");
-  EXPECT_EQ(guest->path_call(remove, "dir/sub/.."), "EINVAL");  // "dir" itself, never "dir/.."
+  EXPECT_EQ(guest->path_call(remove, "dir/sub/.."), "EINVAL");  // would remove "dir" itself, so it
+                                                                // is refused
   EXPECT_EQ(guest->path_call(remove, "dir/sub/"), "ESUCCESS");
   EXPECT_EQ(guest->path_call(remove, "dir"), "ESUCCESS");
   EXPECT_EQ(guest->path_call(remove, "dir"), "ENOENT");

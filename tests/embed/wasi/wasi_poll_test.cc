@@ -1,4 +1,4 @@
-// Waiting for clocks and descriptors, with a clock that moves only when somebody waits.
+// Waiting for clocks and descriptors, with a simulated clock that only moves during waits.
 #include <poll.h>
 
 #include <cerrno>
@@ -22,11 +22,11 @@ class SteppedSystem : public WasiSystem {
     last_timeout = timeout_ns;
     if (interruptions > 0) {
       --interruptions;
-      for (pollfd& p : descriptors) p.revents = -1;  // not to be looked at
+      for (pollfd& p : descriptors) p.revents = -1;  // the result must be ignored
       return EINTR;
     }
     if (::poll(descriptors.data(), descriptors.size(), 0) > 0) return 0;
-    if (timeout_ns < 0) return EDEADLK;  // nobody would ever come back
+    if (timeout_ns < 0) return EDEADLK;  // the wait would never end
     const uint64_t step = std::min<uint64_t>(static_cast<uint64_t>(timeout_ns), longest_wait);
     monotonic += step;
     realtime += step + realtime_jump;
@@ -34,7 +34,7 @@ class SteppedSystem : public WasiSystem {
   }
   uint64_t realtime = 1'000'000;
   uint64_t monotonic = 5'000;
-  uint64_t realtime_jump = 0;  // somebody sets the clock while the guest waits
+  uint64_t realtime_jump = 0;  // the clock is set while the guest waits
   uint64_t longest_wait = UINT64_MAX;
   int64_t last_timeout = 0;
   int waits = 0;
@@ -73,7 +73,7 @@ class WasiPoll : public testing::Test {
   }
 
   void add(uint64_t userdata, uint8_t tag) {
-    raw_.resize(raw_.size() + 48, 0xee);  // padding is not looked at
+    raw_.resize(raw_.size() + 48, 0xee);  // padding is ignored
     wasi::put64(last(), userdata);
     last()[8] = tag;
   }
@@ -89,7 +89,7 @@ class WasiPoll : public testing::Test {
     add(userdata, tag);
     wasi::put32(last() + 16, fd);
   }
-  // Runs and forgets the subscriptions.
+  // Polls the subscriptions and clears them.
   std::string poll() {
     const uint64_t count = raw_.size() / 48;
     const uint32_t in = guest_->put(std::string(raw_.begin(), raw_.end()));
@@ -214,7 +214,7 @@ TEST_F(WasiPoll, files_are_always_ready_and_tell_how_much_is_left) {
 
 TEST_F(WasiPoll, a_bad_subscription_is_an_event_and_not_a_failure) {
   WasiWorld::write(world_.in_box("file"), "");
-  ASSERT_EQ(guest_->open("file"), "ESUCCESS");  // without the right to be polled
+  ASSERT_EQ(guest_->open("file"), "ESUCCESS");  // without the right to poll
   add_fd(1, wasi::kEventFdRead, 2);
   add_fd(2, wasi::kEventFdRead, guest_->fd);
   add_clock(3, 9, 100);
@@ -251,7 +251,7 @@ TEST_F(WasiPoll, events_may_be_written_over_the_subscriptions) {
 }
 
 TEST_F(WasiPoll, a_failing_clock_is_reported) {
-  add_fd(1, wasi::kEventFdRead, 0);  // would wait for ever
+  add_fd(1, wasi::kEventFdRead, 0);  // would wait forever
   EXPECT_EQ(poll(), "EDEADLK");
 }
 

@@ -1,4 +1,4 @@
-// The WASI calls of a program as events: an strace for guests.
+// The WASI calls of a program as events, like strace for guests.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -23,7 +23,7 @@ TEST_F(WasiTrace, each_call_has_its_arguments_and_its_result) {
   uint64_t written = 0, calls = 0;
   for (std::string line; std::getline(in, line);) {
     const auto j = nlohmann::json::parse(line);
-    if (j["stream"] == "uptier") continue;  // what the runtime does: runtime_stream_test.cc
+    if (j["stream"] == "uptier") continue;  // events of the runtime: see runtime_stream_test.cc
     ASSERT_EQ(j["stream"], "wasi");
     ASSERT_EQ(j["kind"], "arguments");
     if (j["phase"] == "begin") {

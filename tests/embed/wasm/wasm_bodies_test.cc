@@ -1,4 +1,5 @@
-// Bodies validated apart from their module: on several threads at load, or at the first call.
+// Bodies that are validated separately from their module: on several threads at load, or at the
+// first call.
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -17,8 +18,8 @@ Bytes read_file(const std::filesystem::path& path) {
   return Bytes(std::istreambuf_iterator<char>(in), {});
 }
 
-// What one reader says of all, and what a validator says of each body: one that has read the
-// declarations anew, or with the rules that reading has left.
+// Compares the validation at load with a validator of single bodies, which either reads the
+// declarations again (`anew`) or gets the rules that reading has made.
 void expect_same(const Bytes& bytes, bool anew) {
   auto whole = read_module(bytes);
   auto later = read_module(bytes, Bodies::kLater);
@@ -55,7 +56,8 @@ TEST(WasmBodies, each_of_the_example_programs_passes_by_itself) {
   EXPECT_GE(modules, 13);
 }
 
-// Whatever a body can name: types, functions, tables, segments, globals, the memory.
+// Uses everything that a body can refer to: types, functions, tables, segments, globals, the
+// memory.
 constexpr const char* kNamesAll = R"((module
   (type $two (func (param i32 i64) (result i64 i32)))
   (import "e" "f" (func $f (param i32) (result i32)))
@@ -108,7 +110,7 @@ void append_section(Bytes& out, uint8_t id, const Bytes& content) {
   out.insert(out.end(), content.begin(), content.end());
 }
 
-// i32 -> i32 with a loop that goes back, an if with else, and `padding` more instructions.
+// A body of type i32 -> i32 with a loop, an if with else, and `padding` more instructions.
 Bytes sum_body(uint32_t padding) {
   Bytes b{1, 1, 0x7f};  // a local
   b.insert(b.end(), {0x03, 0x40, 0x20, 0, 0x41, 1, 0x6b, 0x22, 0, 0x0d, 0, 0x0b});
@@ -118,7 +120,7 @@ Bytes sum_body(uint32_t padding) {
   return b;
 }
 
-// A module of `bodies`, each of type i32 -> i32.
+// A module of these bodies, each of type i32 -> i32.
 Bytes module_of(const std::vector<Bytes>& bodies) {
   Bytes out{0, 'a', 's', 'm', 1, 0, 0, 0};
   append_section(out, 1, {1, 0x60, 1, 0x7f, 1, 0x7f});
@@ -135,7 +137,7 @@ Bytes module_of(const std::vector<Bytes>& bodies) {
   return out;
 }
 
-// A module of one body, i32 -> i32, that begins with `code`.
+// A module with one body of type i32 -> i32 that begins with `code`.
 Bytes module_with(bool memory, const Bytes& code) {
   Bytes out{0, 'a', 's', 'm', 1, 0, 0, 0};
   append_section(out, 1, {1, 0x60, 1, 0x7f, 1, 0x7f});
@@ -154,7 +156,7 @@ TEST(WasmBodies, accesses_are_refused_in_the_words_of_their_rules) {
   struct Row {
     bool memory;
     Bytes code;
-    const char* words;  // null: it is valid
+    const char* words;  // null: the body is valid
   };
   const char* natural = "alignment must not be larger than natural alignment";
   const Row rows[] = {
@@ -187,7 +189,7 @@ TEST(WasmBodies, accesses_are_refused_in_the_words_of_their_rules) {
   }
 }
 
-// Parameters and locals of each type, each used as each type.
+// Parameters and locals of each type, used as each type.
 TEST(WasmBodies, local_is_of_the_type_that_it_was_declared_with) {
   const char* types[] = {"i32", "i64", "f32", "f64"};
   auto body_of = [](const std::string& kind, const std::string& is, const std::string& used) {
@@ -212,7 +214,7 @@ TEST(WasmBodies, local_is_of_the_type_that_it_was_declared_with) {
 
 TEST(WasmBodies, local_that_there_is_not_is_named) {
   Bytes bytes =
-      module_of({{1, 2, 0x7e, 0x20, 3, 0x1a, 0x20, 0, 0x0b}});  // beside a parameter two i64
+      module_of({{1, 2, 0x7e, 0x20, 3, 0x1a, 0x20, 0, 0x0b}});  // two i64 locals after a parameter
   auto read = read_module(bytes);
   ASSERT_FALSE(read.ok());
   EXPECT_EQ(read.error().code, ErrorCode::kInvalidInput);
@@ -245,7 +247,7 @@ TEST(WasmBodies, what_is_wrong_in_a_stretch_is_named_with_its_place) {
     Status s = validator.validate(*later, static_cast<uint32_t>(wrong), 1);
     ASSERT_FALSE(s.ok());
     EXPECT_EQ(s.error().message, read.error().message);
-    // What was wrong before does not make the next one wrong.
+    // An earlier error does not affect the next body.
     EXPECT_TRUE(validator.validate(*later, wrong == 7 ? 8 : 7, 1).ok());
   }
 }
@@ -274,7 +276,7 @@ TEST(WasmBodies, later_still_means_that_the_rest_is_valid_now) {
   }
 }
 
-// What is built meanwhile on another thread is validated by that, and once.
+// A body that another thread builds meanwhile is validated by that thread, and only once.
 TEST(WasmBodies, all_may_be_validated_while_some_are_built) {
   std::vector<Bytes> bodies = many_bodies();
   bodies.resize(600);
@@ -301,8 +303,10 @@ TEST(WasmBodies, what_is_wrong_among_all_is_named_as_by_load) {
   for (size_t wrong : {0, 300, 599}) {
     std::vector<Bytes> bodies = many_bodies();
     bodies.resize(600);
-    bodies[wrong] = {0, 0x42, 9, 0x0b};               // an i64
-    if (wrong == 300) bodies[500] = {0, 0xff, 0x0b};  // no instruction, which is worse
+    bodies[wrong] = {0, 0x42, 9, 0x0b};  // an i64
+    if (wrong == 300)
+      bodies[500] = {0, 0xff, 0x0b};  // no instruction: an error that stops the
+                                      // decoding
     Bytes bytes = module_of(bodies);
     World world;
     auto refused = Module::load(world.engine(), bytes);

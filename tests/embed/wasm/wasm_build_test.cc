@@ -1,4 +1,4 @@
-// Descriptions of functions: every one verifies, and the IR is as plain as it can be.
+// Descriptions of functions: each one verifies, and the IR is as simple as it can be.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -20,7 +20,7 @@ Bytes read_file(const std::filesystem::path& path) {
   return Bytes(std::istreambuf_iterator<char>(in), {});
 }
 
-// The functions of a module, built without any engine.
+// The functions of a module, built without an engine.
 class Built {
  public:
   explicit Built(Bytes bytes, Bounds bounds = Bounds::kGuarded) {
@@ -86,7 +86,7 @@ TEST(WasmBuild, only_loops_with_a_branch_back_have_a_header) {
   EXPECT_EQ(once.functions[0].layout.size(), 1u);
   Built repeating("(module (func (param i32) (loop (br_if 0 (local.get 0)))))");
   EXPECT_EQ(repeating.functions[0].loop_count, 1u);
-  // The branch leaves the inner loop for the outer one.
+  // The branch continues the outer loop from the inner one.
   Built outer("(module (func (param i32) (loop (loop (br_if 1 (local.get 0))))))");
   EXPECT_EQ(outer.functions[0].loop_count, 1u);
 }
@@ -143,7 +143,7 @@ TEST(WasmBuild, instructions_carry_their_offsets) {
       "(module (func (param i32) (result i32)\n"
       "  (i32.div_s (i32.const 1) (local.get 0))))");
   Built b(bytes);
-  // The body's last bytes: div_s, end; then the name section.
+  // The body ends in div_s, end; then comes the name section.
   uint32_t div = b.info.functions[0].body_end - 2;
   EXPECT_EQ(count(b.text(), "div_s.i32 v2, v1 @" + std::to_string(div)), 1u) << b.text();
 }
@@ -164,7 +164,7 @@ TEST(WasmBuild, nan_bits_of_constants_are_kept) {
 
 TEST(WasmBuild, deep_nesting_is_built_without_recursion) {
   std::string text = "(module (func (param i32) (result i32) ";
-  // The text parser of the tests does recurse, so the depth is what it can bear.
+  // The test's text parser is recursive, which limits the depth.
   constexpr int kDepth = 400;
   for (int i = 0; i < kDepth; ++i) text += "block (br_if 0 (local.get 0)) ";
   for (int i = 0; i < kDepth; ++i) text += "end ";

@@ -1,4 +1,4 @@
-// Lengths of memory.copy and memory.fill: what is observed of them, and code that is made for them.
+// Lengths of memory.copy and memory.fill: their observation, and code specialized on them.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -11,8 +11,9 @@
 namespace uptier::wasm::test::wasm_bulk_test {
 namespace {
 
-// moves: reads `rounds` lengths from `at` on, a word each; copies as many bytes from 4096 to 8192 and
-// fills as many at 12288. It returns a sum of bytes that were written. fixed: nothing to observe.
+// moves(at, rounds): reads `rounds` lengths from address `at`, a word each; copies that many bytes
+// from 4096 to 8192 and fills that many at 12288. Returns a hash of bytes that were written. fixed:
+// its lengths are constants, so there is nothing to observe.
 constexpr const char* kText = R"((module (memory (export "m") 1)
   (func (export "set") (param i32 i32) (i32.store (local.get 0) (local.get 1)))
   (func (export "paint") (param i32 i32) (i32.store8 (local.get 0) (local.get 1)))
@@ -33,7 +34,7 @@ constexpr const char* kText = R"((module (memory (export "m") 1)
     (memory.fill (i32.const 0) (i32.const 1) (i32.const 8))
     (memory.copy (i32.const 64) (i32.const 0) (i32.const 200)))))";
 
-// Lengths of a run, not all of them small.
+// Returns the lengths of a run, not all of them small.
 std::vector<uint32_t> lengths(uint32_t seed, uint32_t count) {
   std::vector<uint32_t> all;
   for (uint32_t i = 0; i < count; ++i) all.push_back(i % 3 == 0 ? seed * 7 % 90 + i : 16);
@@ -48,7 +49,7 @@ void set_lengths(Instance& i, const std::vector<uint32_t>& all) {
   }
 }
 
-// Something to copy.
+// Writes the bytes to copy.
 void fill_source(Instance& i) {
   auto bytes = i.memory()->bytes();
   for (uint32_t n = 0; n < 4096; ++n) bytes[4096 + n] = static_cast<uint8_t>(37 * n + 11);
@@ -66,7 +67,7 @@ uint32_t expected(const std::vector<uint32_t>& all) {
   for (uint32_t n : all) {
     for (uint32_t k = 0; k < n; ++k) copied[k] = static_cast<uint8_t>(37 * k + 11);
     std::memset(filled.data(), static_cast<int>(rounds & 0xff), n + 1);
-    // What lies before the first byte copied is the end of what is copied from.
+    // With length 0, the byte before the destination is the last byte of the source area.
     uint8_t last = n == 0 ? static_cast<uint8_t>(37 * 4095 + 11) : copied[n - 1];
     sum = sum * 31 + (n == 0 ? 0 : filled[n - 1]) + last;
     --rounds;
@@ -74,7 +75,7 @@ uint32_t expected(const std::vector<uint32_t>& all) {
   return sum;
 }
 
-// ---- What is observed -------------------------------------------------------------------------
+// ---- Observation ------------------------------------------------------------------------------
 
 struct Seen : jit::InterpretObserver {
   void probe(MethodId m, const jit::Inst& probe, uint64_t seen) override {
@@ -84,7 +85,7 @@ struct Seen : jit::InterpretObserver {
   std::map<std::pair<uint32_t, SiteId>, std::vector<int64_t>> values;
 };
 
-// The entries that a table of `values` holds where it has room for all.
+// Returns the entries of a table that has room for all values.
 std::map<int64_t, uint64_t> counted(const std::vector<int64_t>& values) {
   std::map<int64_t, uint64_t> counts;
   for (int64_t v : values) ++counts[v];
@@ -108,7 +109,7 @@ TEST(WasmBulk, lengths_are_counted_as_the_interpreter_sees_them) {
   const Bytes bytes = assemble(kText);
   auto run = [&](Runtime& r) {
     EngineOptions options;
-    options.explicit_bounds = true;  // the interpreter knows no guard pages
+    options.explicit_bounds = true;  // the interpreter has no guard pages
     Engine engine(r, options);
     auto module = Module::load(engine, bytes);
     ASSERT_TRUE(module.ok());
@@ -189,7 +190,7 @@ TEST(WasmBulk, a_length_that_is_nearly_always_the_same_is_guessed_right_and_wron
   for (const char* stress : {"", "values=all", "values=all,guard=all,osr=every:3"}) {
     auto engine = Engine::create(guessing(stress));
     ASSERT_TRUE(engine.ok()) << engine.error().message;
-    ThreadScope scope((*engine)->runtime());  // or each call would be one of a new thread
+    ThreadScope scope((*engine)->runtime());  // otherwise each call would come from a new thread
     auto module = Module::load(**engine, assemble(kText));
     ASSERT_TRUE(module.ok());
     Store store(**engine);

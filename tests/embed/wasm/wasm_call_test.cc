@@ -1,4 +1,5 @@
-// Calls: arguments and results of all kinds, host functions, tables, traps and where they were.
+// Calls: arguments and results of all kinds, host functions, tables, and traps with their
+// locations.
 #include <limits>
 
 #include "tests/support/wasm_world.h"
@@ -191,7 +192,7 @@ TEST_P(WasmCall, call_indirect_checks_index_then_null_then_type) {
   EXPECT_EQ(call_trap(i, "v", {Val::i32(1)}).code, TrapCode::kUninitializedElement);
   EXPECT_EQ(call_trap(i, "v", {Val::i32(3)}).code, TrapCode::kUndefinedElement);
   EXPECT_EQ(call_trap(i, "i", {Val::i32(-1)}).code, TrapCode::kUndefinedElement);
-  // 2^27 elements further is the same place once the index is scaled in 32 bits.
+  // If the index were scaled in 32 bits, 2^27 elements further would be the same address.
   EXPECT_EQ(call_trap(i, "i", {Val::i32(1 << 27)}).code, TrapCode::kUndefinedElement);
 }
 
@@ -204,8 +205,7 @@ TEST_P(WasmCall, equal_types_under_different_numbers_match) {
   EXPECT_EQ(call1(i, "f"), 7u);
 }
 
-// ---- Traps
-// ----------------------------------------------------------------------------------------
+// ---- Traps --------------------------------------------------------------------------------------
 
 // Returns the offset of the last `byte` before the end of a function's body.
 uint32_t last_opcode(const Module& m, uint32_t function, uint8_t byte) {
@@ -279,8 +279,7 @@ TEST_P(WasmCall, results_are_the_same_when_called_often) {
   }
 }
 
-// ---- Misuse
-// -----------------------------------------------------------------------------------------
+// ---- Misuse -------------------------------------------------------------------------------------
 
 TEST(WasmInvoke, unknown_names_and_wrong_arguments_are_errors) {
   World world;

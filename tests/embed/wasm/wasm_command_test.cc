@@ -1,4 +1,4 @@
-// Commands under WASI: what they print and how they end, compiled and interpreted.
+// Commands under WASI: their output and how they end, compiled and interpreted.
 #include "tests/support/wasm_command.h"
 #include "tests/support/program_runs.h"
 #include "tests/support/wasm_interpreter.h"
@@ -7,7 +7,7 @@
 namespace uptier::wasm::test::wasm_command_test {
 namespace {
 
-// Writes "hi\n", then ends as `end` says.
+// A module that writes "hi\n", then runs the code `end`.
 std::string greeting(const std::string& end) {
   return R"((module
     (import "wasi_snapshot_preview1" "fd_write"
@@ -72,8 +72,8 @@ TEST(WasmCommandErrors, every_wasi_function_links) {
   EXPECT_TRUE(world.try_make("(module " + imports + ")").ok());
 }
 
-// The descriptions of real programs, judged without any compiler: small runs, as the interpreter is
-// slow.
+// Checks the descriptions of real programs without any compiler. The runs are small because the
+// interpreter is slow.
 TEST(WasmOracle, programs_print_the_same_interpreted_and_compiled) {
   InterpreterRuntime runtime;
   EngineOptions options;

@@ -1,4 +1,4 @@
-// Instances: linking, sharing, segments, start functions, and what outlives what.
+// Instances: linking, sharing, segments, start functions, and lifetimes.
 #include <thread>
 
 #include "tests/support/wasm_world.h"
@@ -101,8 +101,7 @@ TEST(WasmLink, too_large_memories_and_tables_are_refused_without_a_crash) {
   EXPECT_TRUE(world.try_make("(module (memory 10) (table 100 funcref))").ok());
 }
 
-// ---- Sharing
-// --------------------------------------------------------------------------------------
+// ---- Sharing ------------------------------------------------------------------------------------
 
 TEST_P(WasmInstance, functions_run_in_the_instance_they_belong_to) {
   Instance& a = world.make_as("a", R"((module
@@ -197,8 +196,7 @@ TEST_P(WasmInstance, stores_on_different_threads_share_a_module) {
   for (int w : wrong) EXPECT_EQ(w, 0);
 }
 
-// ---- Segments and start
-// -------------------------------------------------------------------------------
+// ---- Segments and start -------------------------------------------------------------------------
 
 TEST_P(WasmInstance, segments_before_a_failing_one_stay_written) {
   Instance& a =
@@ -217,7 +215,7 @@ TEST_P(WasmInstance, segments_before_a_failing_one_stay_written) {
   EXPECT_EQ(call1(a, "load", {Val::i32(3)}), 5u);
   EXPECT_EQ(call1(a, "load", {Val::i32(65535)}), 0u);
   EXPECT_EQ(call1(a, "load", {Val::i32(4)}), 0u);
-  // The function of the instance that never came to be is good all the same.
+  // The function works although its instance was never completed.
   EXPECT_EQ(call1(a, "call"), 66u);
 }
 

@@ -1,4 +1,5 @@
-// Functions get their methods when something refers to them, so what nothing refers to takes bytes.
+// Functions get a method when something refers to them, so an unreferenced function costs only its
+// bytes.
 #include <algorithm>
 #include <string>
 
@@ -7,7 +8,7 @@
 namespace uptier::wasm::test::wasm_lazy_methods_test {
 namespace {
 
-// f0 calls f1, f1 calls f2 ..., up to `called`; the rest is called by nobody.
+// f0 calls f1, f1 calls f2 ..., up to `called`; nothing calls the rest.
 std::string chain(int count, int called, const std::string& more = "") {
   std::string text = "(module " + more;
   for (int i = 0; i < count; ++i) {
@@ -25,7 +26,7 @@ TEST(WasmLazyMethods, only_what_is_referred_to_has_a_method) {
   Instance& i = w.make(chain(1000, 3));
   EXPECT_EQ(methods_of(w), 1u);  // the export
   EXPECT_EQ(call1(i, "first"), 6u);
-  EXPECT_EQ(methods_of(w), 4u);  // and what it came to call
+  EXPECT_EQ(methods_of(w), 4u);  // and the functions it has called
   EXPECT_NE(i.function(700).entry, nullptr);
   EXPECT_EQ(methods_of(w), 5u);
   EXPECT_EQ(i.function(700).method, i.function(700).method);
@@ -55,7 +56,7 @@ TEST(WasmLazyMethods, a_module_may_have_more_functions_than_a_runtime_has_method
   EXPECT_NE(trap.message.find("max_methods"), std::string::npos) << trap.message;
 }
 
-// The names of what traps are those of the section, of exports, or numbers.
+// A trap names a function by the name section, by its export, or by its number.
 TEST(WasmLazyMethods, traps_name_functions_all_the_same) {
   World w;
   Instance& i = w.make(R"((module (func $inner (unreachable)) (func (call 0))
@@ -81,7 +82,8 @@ TEST(WasmLazyMethods, exports_are_found_by_name_however_many_there_are) {
 class WasmBombs : public WasmModes {};
 UPTIER_IN_ALL_MODES(WasmBombs);
 
-// K loops over K locals, of which each goes round while its own is below 3; the sum of all.
+// k loops over k locals; each loop repeats while its own local is below 3. Returns the sum of the
+// locals.
 TEST_P(WasmBombs, loops_over_locals_compute_what_they_should) {
   constexpr int k = 2500;
   std::string text = "(module (func (export \"sum\") (param i32) (result i32) (local";

@@ -1,4 +1,4 @@
-// Memories: growth, bounds in both ways of guarding them, bulk instructions.
+// Memories: growth, bounds with both ways to guard them, bulk instructions.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,8 +42,8 @@ TEST_P(WasmMemory, accesses_at_the_edge_are_exact) {
   EXPECT_EQ(call1(i, "load8", {Val::i32(65535)}), 0x11u);
 }
 
-// The sum of an index wraps around below zero: out of bounds without an offset, and with one that
-// leads on to the beginning again.
+// An index that is a difference wraps around below zero: out of bounds without an offset, but in
+// bounds if an offset leads past 2^32 to the beginning again.
 TEST_P(WasmMemory, indices_that_are_differences_wrap_around) {
   Instance& i = world.make(R"((module (memory 1)
     (data (i32.const 0) "\01\02\03\04\05\06\07\08\09\0a\0b\0c\0d\0e\0f\10\11\12")
@@ -180,8 +180,7 @@ TEST_P(WasmMemory, bulk_instructions_of_tables) {
   EXPECT_EQ(call_trap(i, "init", three(0, 0, 1)).code, out);
 }
 
-// ---- The class itself
-// ---------------------------------------------------------------------------------
+// ---- The class Memory ---------------------------------------------------------------------------
 
 TEST(WasmMemoryClass, guarded_base_never_moves) {
   auto m = Memory::create({1, {}}, kMaxPages, Bounds::kGuarded);
@@ -258,10 +257,10 @@ TEST_P(WasmMemory, all_of_four_gigabytes_is_reached_and_nothing_else) {
     EXPECT_EQ(call_trap(i, "load", {Val::i32(-1)}).code, out);
     EXPECT_EQ(call1(i, "load_far", {Val::i32(0)}), 0x11u);
     EXPECT_EQ(call_trap(i, "load_far", {Val::i32(1)}).code, out);
-    // Below zero begins the last page.
+    // Below zero is the last page.
     EXPECT_EQ(call1(i, "before", {Val::i32(8)}), 0x88u);
     EXPECT_EQ(call1(i, "before", {Val::i32(15)}), 0x11u);
-    // And above it the first: the sum is one of 32 bits.
+    // Above the last page is the first one: the sum has 32 bits.
     call(i, "store", {Val::i32(0), Val::i64(3)});
     EXPECT_EQ(call1(i, "both", {Val::i32(-8)}), 0x88u + 3u);
     call(i, "fill8", {Val::i32(-8)});
@@ -289,7 +288,7 @@ int with_address_space(uint64_t limit, F body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
 }
 
-// Address space limits below a sanitizer's shadow memory end the process, not the test.
+// A limit below a sanitizer's shadow memory would end the process.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kLimitsBreakTheTool = true;
 #else

@@ -1,4 +1,4 @@
-// Loading: what is malformed, invalid or past a limit, and what a module says of itself.
+// Loading: malformed and invalid modules, limits, and the facts that a module provides.
 #include "tests/support/wasm_world.h"
 
 namespace uptier::wasm::test::wasm_module_test {
@@ -14,7 +14,7 @@ class WasmModule : public testing::Test {
   World world;
 };
 
-// A module whose single function without parameters has the bytes `body` (locals and all).
+// A module whose only function, without parameters, has the bytes `body`, locals included.
 Bytes module_with_body(const Bytes& body) {
   Bytes b{0, 'a', 's', 'm', 1, 0, 0, 0, 1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0};
   auto leb = [](size_t n) {
@@ -47,8 +47,8 @@ TEST_F(WasmModule, every_truncation_is_refused) {
     auto m = Module::load(world.engine(), Bytes(whole.begin(), whole.begin() + n));
     accepted += m.ok();
   }
-  // Cut between sections a module may still be whole: after the header, types without functions,
-  // ...
+  // A module that is cut between sections may be complete: after the header, types without
+  // functions, ...
   EXPECT_LT(accepted, 6);
 }
 
@@ -70,7 +70,8 @@ TEST_F(WasmModule, instruction_offset_is_that_of_its_first_byte) {
 }
 
 TEST_F(WasmModule, malformed_wins_over_invalid) {
-  // The first function does not validate, and the module ends in the middle of a section.
+  // The first function is invalid, and the module ends in the middle of a section: the latter
+  // decides.
   Bytes b = assemble("(module (func (result i32)) (func))");
   b.pop_back();
   EXPECT_EQ(refusal(b).code, ErrorCode::kCorruptInput);
@@ -94,8 +95,8 @@ TEST_F(WasmModule, disabled_features_are_refused) {
   }
 }
 
-// Compilers that have reference types on by default write a table's number in five bytes, which
-// linkers fill in.
+// Compilers with reference types on by default write a table's number in five bytes, for linkers to
+// fill in.
 TEST_F(WasmModule, number_of_the_table_may_be_padded) {
   Bytes b{0, 'a', 's', 'm', 1, 0, 0, 0, 1, 5, 1, 0x60, 0, 1, 0x7f, 3, 3, 2, 0, 0};
   const Bytes table{4, 4, 1, 0x70, 0, 1};

@@ -1,4 +1,4 @@
-// Every numeric instruction, load and store, by a table of examples; and conditions.
+// Every numeric instruction, load and store, as a table of examples; and conditions.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,7 +11,8 @@ namespace {
 class WasmNumeric : public WasmModes {};
 UPTIER_IN_ALL_MODES(WasmNumeric);
 
-// An instruction by example: bits in, bits out. Types follow from the name, see `types_of`.
+// An example of an instruction: operand bits and result bits. The types follow from the name, see
+// `types_of`.
 struct Example {
   const char* instruction;
   uint64_t a;
@@ -100,7 +101,7 @@ bool is_one_of(const std::string& name, std::initializer_list<const char*> list)
   return false;
 }
 
-// "f32.convert_i64_s" takes what stands after the operation, a comparison gives i32, and so on.
+// "f32.convert_i64_s" takes the type after the operation, a comparison gives i32, and so on.
 Types types_of(const std::string& instruction) {
   std::string own = instruction.substr(0, 3), name = instruction.substr(4);
   for (const char* source : {"_i32", "_i64", "_f32", "_f64"}) {
@@ -153,7 +154,7 @@ TEST(WasmNumericTable, names_every_numeric_instruction) {
 TEST_P(WasmNumeric, loads_and_stores_have_their_width_and_sign) {
   struct Access {
     const char* instruction;
-    uint64_t bits;  // loaded from the pattern, or left of zeroes after storing the pattern
+    uint64_t bits;  // loaded from the pattern, or stored over zeroes
   };
   constexpr uint64_t kPattern = 0xf1e2d3c4b5a69788;
   const Access loads[] = {{"i32.load", 0xb5a69788},

@@ -1,5 +1,5 @@
-// Every number that an instruction could have, behind every prefix: what the engine accepts, wabt and
-// V8 accept, every instruction that it serves is accepted somewhere, and all of that can be described.
+// Every possible opcode, with every prefix. If the engine accepts an instruction, so do wabt and
+// V8, and it can be described; and every supported instruction is accepted somewhere.
 #include <wabt/binary-reader-ir.h>
 #include <wabt/ir.h>
 #include <wabt/validator.h>
@@ -20,17 +20,17 @@
 namespace uptier::wasm::test::wasm_sweep_test {
 namespace {
 
-constexpr uint32_t kNumbers = 512;  // behind each prefix
+constexpr uint32_t kNumbers = 512;  // for each prefix
 constexpr size_t kRandomFills = 6;
 constexpr size_t kFill = 20;
 
 struct Swept {
-  uint32_t prefix = 0, number = 0;  // prefix 0: an instruction of one byte
+  uint32_t prefix = 0, number = 0;  // prefix 0: a one-byte instruction
   Bytes module;
 };
 
-// An instruction and what may stand behind it: in a body, where it can be reached and where it cannot,
-// and as an initializer.
+// Makes modules with an instruction and random bytes after it: in reachable code, in dead code, and
+// as an initializer.
 template <typename Each>
 void each_module(uint32_t prefix, uint32_t number, Each each) {
   Bytes op;
@@ -47,7 +47,7 @@ void each_module(uint32_t prefix, uint32_t number, Each each) {
     Bytes& fill = fills.emplace_back(1 + random.below(kFill));
     for (uint8_t& b : fill) b = static_cast<uint8_t>(random.below(4) == 0 ? 0 : random.next());
   }
-  const Bytes fronts[] = {{}, {0x00}, {0x41, 0, 0x04, 0x40, 0x00}};  // live, dead, in an if
+  const Bytes fronts[] = {{}, {0x00}, {0x41, 0, 0x04, 0x40, 0x00}};  // reachable, dead, in an if
   for (const Bytes& fill : fills) {
     for (const Bytes& front : fronts) {
       for (size_t ends : {0, 1}) {
@@ -79,7 +79,7 @@ void each_module(Each each) {
   }
 }
 
-// What the engine serves; written down once more.
+// The supported instructions, written down independently.
 std::set<std::pair<uint32_t, uint32_t>> served() {
   std::set<std::pair<uint32_t, uint32_t>> all;
   auto add = [&](uint32_t prefix, uint32_t first, uint32_t last) {
@@ -104,7 +104,7 @@ bool wabt_accepts(const Bytes& bytes) {
          wabt::Succeeded(wabt::ValidateModule(&module, &errors, wabt::ValidateOptions(features)));
 }
 
-// Describes all functions; says what is wrong with that.
+// Describes all functions; returns the error, or "".
 std::string describe_all(const ModuleInfo& info) {
   VmLayout layout(info);
   struct Numbered final : FunctionMethods {
@@ -134,7 +134,7 @@ std::string text_of(const Swept& s) {
   return text;
 }
 
-// What the engine accepts of all.
+// Returns everything that the engine accepts.
 const std::vector<Swept>& accepted() {
   static const std::vector<Swept> all = [] {
     std::vector<Swept> found;
@@ -171,7 +171,7 @@ TEST(WasmSweep, wabt_accepts_what_is_accepted) {
   for (const Swept& s : accepted()) EXPECT_TRUE(wabt_accepts(s.module)) << text_of(s);
 }
 
-// V8 as node has it, without a flag.
+// V8 in node, without flags.
 class WasmSweepNode : public uptier::test::ToolDir {};
 
 TEST_F(WasmSweepNode, node_accepts_what_is_accepted) {

@@ -1,5 +1,5 @@
-// What is compiled was validated: bytes that the library which validates passes by, or reads as
-// something else than the translator would.
+// Everything that is compiled was validated: bytes that wabt's validator skips, or decodes
+// differently from the translator, are refused.
 #include "embed/wasm/build_function.h"
 #include "embed/wasm/read_module.h"
 #include "embed/wasm/sections.h"
@@ -26,7 +26,7 @@ TEST(WasmTrust, instruction_of_another_feature_is_refused_by_its_name) {
     const char* words;
   };
   const Row rows[] = {
-      // The library takes these for no-ops, whatever features are off.
+      // wabt takes these for no-ops, whatever features are off.
       {{0x41, 0, 0xfd, 0x5c, 0, 0, 0x1a}, "SIMD (v128.load32_zero)"},
       {{0x41, 0, 0xfd, 0x5d, 0, 0, 0x1a}, "SIMD (v128.load64_zero)"},
       {{0x41, 0, 0xfd, 0x01, 3, 0, 0x1a}, "SIMD (v128.load8x8_s)"},
@@ -86,14 +86,15 @@ TEST(WasmTrust, declaration_of_another_feature_is_refused_by_its_name) {
     EXPECT_EQ(e.code, ErrorCode::kUnsupported) << row.words << ": " << e.message;
     EXPECT_TRUE(has(e, "not supported: ") && has(e, row.words)) << e.message;
   }
-  // Not where something else is wrong.
+  // Not if something else is wrong.
   const Error other = refusal(module_around({0, 0x0b, 0x41, 0, 0x28, 0x42, 0, 0, 0x1a, 0x0b}));
   EXPECT_FALSE(has(other, "not supported")) << other.message;
   const Error local = refusal(module_around({1, 1, 0x7b, 0x0b}));
   EXPECT_TRUE(has(local, "not supported: SIMD, in func[1] <f>")) << local.message;
 }
 
-// The validator left a value of any type behind it, so a number of 64 bits passed for an address.
+// In wabt's validator such a select leaves a value of any type, so a 64-bit number would pass for
+// an address.
 TEST(WasmTrust, select_with_a_type_leaves_a_value_of_that_type) {
   const Bytes select{0x42, 0, 0x42, 1, 0x41, 1, 0x1c, 1, 0x7e};
   auto with = [&](Bytes rest) {
@@ -109,7 +110,7 @@ TEST(WasmTrust, select_with_a_type_leaves_a_value_of_that_type) {
   }
 }
 
-// data.drop and memory.init would reach behind what the module has.
+// data.drop and memory.init would reach past the module's segments.
 TEST(WasmTrust, data_count_without_as_many_segments_is_malformed) {
   Surroundings around;
   around.data_count = 5;
@@ -124,12 +125,12 @@ TEST(WasmTrust, data_count_without_as_many_segments_is_malformed) {
   }
 }
 
-// The library takes a type for a number that may be padded, the standard for one byte.
+// wabt reads a type as a number that may be padded; the standard allows one byte only.
 TEST(WasmTrust, type_in_more_bytes_than_one_is_malformed) {
   const Bytes bodies[] = {
       {1, 1, 0xff, 0x7f, 0x0b},                                         // of a local
       {0, 0x02, 0xff, 0x7f, 0x41, 0, 0x0b, 0x1a, 0x0b},                 // of a block
-      {0, 0x02, 0xc0, 0x7f, 0x0b, 0x0b},                                // nothing
+      {0, 0x02, 0xc0, 0x7f, 0x0b, 0x0b},                                // the empty type
       {0, 0x41, 0, 0x41, 0, 0x41, 0, 0x1c, 1, 0xff, 0x7f, 0x1a, 0x0b},  // of a select
   };
   for (const Bytes& body : bodies) {
@@ -151,7 +152,7 @@ TEST(WasmTrust, type_in_more_bytes_than_one_is_malformed) {
   }
 }
 
-// The locals of the last body were still known when the offset of a segment was read.
+// In wabt, the locals of the last body are still known when the offset of a segment is read.
 TEST(WasmTrust, initializer_behind_the_code_has_no_locals) {
   Surroundings around;
   around.data = {0, 0x20, 0, 0x0b, 1, 'x'};
@@ -160,7 +161,7 @@ TEST(WasmTrust, initializer_behind_the_code_has_no_locals) {
   EXPECT_TRUE(has(e, "initializer")) << e.message;
 }
 
-// The library takes one without a type for the plain one.
+// wabt takes a typed select with no type for an untyped one.
 TEST(WasmTrust, select_with_types_has_one) {
   const Bytes values{0x41, 0, 0x41, 0, 0x41, 0};
   for (const Bytes& types : {Bytes{0x1c, 0}, Bytes{0x1c, 2, 0x7f, 0x7f}}) {
@@ -176,11 +177,11 @@ TEST(WasmTrust, targets_in_dead_code_may_have_different_types) {
   const Bytes mixed{0x02, 0x7d, 0x02, 0x7f, 0x00, 0x0e, 1, 0,    1,
                     0x0b, 0x1a, 0x43, 0,    0,    0,    0, 0x0b, 0x1a};
   EXPECT_TRUE(read_module(module_around(body_of(mixed))).ok());
-  // The same where it can be reached.
+  // The same in reachable code.
   const Bytes live{0x02, 0x7d, 0x02, 0x7f, 0x41, 0, 0x41, 0, 0x0e, 1,   0,
                    1,    0x0b, 0x1a, 0x43, 0,    0, 0,    0, 0x0b, 0x1a};
   EXPECT_TRUE(has(refusal(module_around(body_of(live))), "type mismatch"));
-  // As many they must be.
+  // The targets must take the same number of values.
   const Bytes fewer{0x02, 0x40, 0x02, 0x7f, 0x00, 0x0e, 1, 0, 1, 0x0b, 0x1a, 0x0b};
   EXPECT_TRUE(has(refusal(module_around(body_of(fewer))), "inconsistent types"));
 }
@@ -202,7 +203,7 @@ TEST_P(WasmDeclared, declarative_segment_holds_nothing_once_there_is_an_instance
   EXPECT_TRUE(call(i, "none").empty());
 }
 
-// Bytes that somebody changes between validation and the first call.
+// Bytes that change between validation and the first call.
 TEST(WasmTrust, changed_bytes_are_noticed_where_they_cannot_be_decoded) {
   const Bytes body = body_of({0x41, 0, 0x28, 2, 0, 0x1a});
   auto shared = std::make_shared<Bytes>(module_around(body));
@@ -210,10 +211,11 @@ TEST(WasmTrust, changed_bytes_are_noticed_where_they_cannot_be_decoded) {
   auto module = Module::load(world.engine(), ModuleBytes(*shared, shared));
   ASSERT_TRUE(module.ok());
   const FunctionInfo& f = (*module)->info().functions[1];
-  for (const Bytes& now : {Bytes{0, 0xfd, 0x5c, 0, 0, 0x41, 0x1a, 0x0b},        // of no row
-                           Bytes{0, 0x41, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80},  // no end
-                           Bytes{0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0, 0},        // groups of locals
-                           Bytes{0, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b}}) {
+  for (const Bytes& now :
+       {Bytes{0, 0xfd, 0x5c, 0, 0, 0x41, 0x1a, 0x0b},        // no supported instruction
+        Bytes{0, 0x41, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80},  // no end
+        Bytes{0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0, 0},        // too many groups of locals
+        Bytes{0, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b}}) {
     ASSERT_EQ(now.size(), f.body_end - f.body_begin);
     std::copy(now.begin(), now.end(), shared->begin() + f.body_begin);
     auto methods = (*module)->methods(Bounds::kGuarded);
@@ -233,11 +235,11 @@ TEST(WasmTrust, key_is_that_of_what_runs) {
   ASSERT_FALSE(names.empty());
   Bytes plain(named.begin(), named.end());
   const size_t behind = static_cast<size_t>(names.data() - named.data());
-  plain.resize(behind - 4 - 1 - 1 - 1);  // "name", its size, the section's, its id
+  plain.resize(behind - 4 - 1 - 1 - 1);  // minus "name", its size, the section's size and id
   ASSERT_TRUE(read_module(plain).ok());
   EXPECT_TRUE(find_custom(plain, "name").empty());
   EXPECT_EQ(module_key(named), module_key(plain));
-  Bytes front = plain;  // a custom section in front of all others
+  Bytes front = plain;  // a custom section before all others
   const Bytes custom{0, 3, 1, 'x', 7};
   front.insert(front.begin() + 8, custom.begin(), custom.end());
   EXPECT_EQ(module_key(front), module_key(plain));

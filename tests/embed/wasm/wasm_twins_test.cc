@@ -1,4 +1,4 @@
-// Instances of one module that import from each other: they share their methods, not their places.
+// Instances of one module that import from each other: they share methods but not import slots.
 #include "tests/support/wasm_world.h"
 
 namespace uptier::wasm::test::wasm_twins_test {
@@ -32,7 +32,7 @@ uint32_t expected(uint32_t n) {
   return sum;
 }
 
-// Each call is sampled and no clock decides: what was seen of a call of an import is enough to
+// Each call is sampled and no clock decides, so the observed calls of an import are enough to
 // inline it.
 Options observed() {
   Options o;

@@ -11,7 +11,7 @@
 namespace uptier::wasm::test::wasm_wast_test {
 namespace {
 
-// A file that lives as long as the test.
+// A file that exists as long as the test.
 class TemporaryModule {
  public:
   explicit TemporaryModule(const Bytes& bytes) : path_(testing::TempDir() + "uptier-wast-XXXXXX") {
@@ -38,7 +38,7 @@ std::string hex(std::string_view name) {
   return s;
 }
 
-// Returns the answers to `commands`, one a line.
+// Returns the answers to `commands`, one per line.
 std::vector<std::string> ask(const std::string& commands) {
   std::istringstream in(commands);
   std::ostringstream out;

@@ -1,5 +1,5 @@
-// With what the executions of sites come into a sample, and how estimates are raked to the calls
-// and iterations that there were.
+// Draws: which sites are sampled with calls and which with iterations, and how estimates are raked
+// to the known numbers of calls and iterations.
 #include "jit/analysis/draws.h"
 
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@ using jit::SiteDraws;
 using profile::Draw;
 using profile::Observed;
 
-// b0 calls for itself; b1 is before the loop, b2 its header, b3 inside, b4 behind it; b5 is behind
-// b4 and reached without the loop as well.
+// b0 starts a call; b1 is before the loop, b2 is its header, b3 its body, b4 after it; b5 follows
+// b4 and is also reached without the loop.
 constexpr const char* kLoop = R"(
 func @f(i32, i32) -> i32 {
 b0(v0: i32, v1: i32):
@@ -42,7 +42,7 @@ TEST(Draws, are_with_the_call_up_to_a_header_and_with_the_iteration_from_there_o
   SiteDraws d = jit::find_draws(module.functions[0]);
   EXPECT_EQ(d.blocks, (std::vector<Draw>{Draw::kCall, Draw::kCall, Draw::kHeader, Draw::kIteration,
                                          Draw::kIteration, Draw::kEither}));
-  // b0 to b5 and b1; b1 to b2; b2 to b3 and b4; b3 to b2; b4 to b5.
+  // b0 to b5 and to b1; b1 to b2; b2 to b3 and to b4; b3 to b2; b4 to b5.
   EXPECT_EQ(d.edges, (std::vector<Draw>{Draw::kCall, Draw::kCall, Draw::kCall, Draw::kIteration,
                                         Draw::kIteration, Draw::kIteration, Draw::kIteration}));
 }
@@ -112,11 +112,11 @@ TEST(Draws, are_refused_where_their_words_are_too_many_too_few_or_padded) {
   bad.desc.resize(bad.desc.size() + 8);
   EXPECT_FALSE(profile::schema_of(bad).ok());
   bad = good;
-  bad.desc.back() = std::byte{0x40};  // behind the last slot
+  bad.desc.back() = std::byte{0x40};  // after the last slot
   EXPECT_FALSE(profile::schema_of(bad).ok());
 }
 
-// What sampling adapts to, estimates come to exactly.
+// Estimates match the exact totals even while the sampling interval adapts.
 TEST(Draws, estimates_of_a_runtime_come_to_its_calls_and_iterations) {
   Options o;
   o.workers = 0;
@@ -139,7 +139,7 @@ TEST(Draws, estimates_of_a_runtime_come_to_its_calls_and_iterations) {
   EXPECT_NEAR(estimate(3), static_cast<double>(m.iterations), 1);
 }
 
-// The calls of optimized code are known, its iterations are not: a loop must not look rare for that.
+// Optimized code reports its calls but not its iterations; that must not make a loop look rare.
 TEST(Draws, of_a_method_that_was_optimized_say_nothing_of_its_iterations) {
   Options o;
   o.workers = 0;

@@ -1,4 +1,5 @@
-// What is counted where: graphs of bodies, plans, and the code that follows them.
+// Flow counters: the graphs of bodies, the plans that place the counters, and the code that
+// implements them.
 #include <gtest/gtest.h>
 
 #include "jit/analysis/flow_graph.h"
@@ -120,8 +121,8 @@ TEST(FlowGraph, is_the_same_for_every_build_of_a_body) {
   }
 }
 
-// A diamond in a loop has two cycles inside the loop: two counters there, on its cheaper edges, and
-// none on the way in and out.
+// A diamond in a loop makes two cycles inside the loop: two counters there, on its cheaper edges,
+// and none on the way in or out.
 TEST(ProbePlan, counts_a_diamond_in_a_loop_with_three_counters) {
   ProbePlan p = jit::plan_probes(parse(kDiamondInLoop), {});
   EXPECT_EQ(p.flow_counters(), 3u);
@@ -206,7 +207,7 @@ TEST(ProbePlan, of_scalable_counters_needs_their_routine) {
 
 // ---- Instruction budgets ----------------------------------------------------------------------
 
-// Instructions of `with` that `without` has not, in order.
+// Returns the instructions of `with` that `without` lacks, in order.
 std::string added(const std::string& without, const std::string& with) {
   std::vector<std::string> a = lines_of(without), b = lines_of(with);
   std::string out;
@@ -223,7 +224,7 @@ std::string added(const std::string& without, const std::string& with) {
 
 std::string listing(const Code& c) { return disassemble(c.base(), c.size()); }
 
-// A branch over a block: edge mode counts the entry of the block that is skipped, or its way in.
+// A branch over a block: edge mode counts either the skipped block or the edge into it.
 const char* kSkip = R"(
 func @f(i64) -> i64 {
 b0(v0: i64):

@@ -24,7 +24,7 @@ bool is_constant(const Function& f, Value v) {
   return i.valid() && f.inst(i).op == Opcode::kConst;
 }
 
-// Fails when two of the values, all needed at one moment, share a slot.
+// Fails if two of the values, which are all needed at the same time, share a slot.
 void expect_apart(const Function& f, const FrameLayout& frame, const std::set<uint32_t>& needed,
                   const std::string& where) {
   std::map<int32_t, uint32_t> taken;
@@ -35,7 +35,8 @@ void expect_apart(const Function& f, const FrameLayout& frame, const std::set<ui
   }
 }
 
-// Walks every block backwards with the exact set of values that are needed later.
+// Walks every block backwards with the exact set of values that are needed later, and checks it at
+// each step.
 void expect_no_overlap(const Function& f, const FrameLayout& frame, const std::string& where) {
   Liveness l = compute_liveness(f);
   for (Block b : f.layout) {
@@ -53,7 +54,7 @@ void expect_no_overlap(const Function& f, const FrameLayout& frame, const std::s
       if (Value r = f.inst(*i).result; r.valid()) live.erase(r.index());
       for (Value v : f.args(f.inst(*i))) live.insert(v.index());
     }
-    // All parameters are written on entry, those that are not used too.
+    // All parameters are written on entry, unused ones too.
     for (Value p : f.params(b)) live.insert(p.index());
     expect_apart(f, frame, live, where);
   }
@@ -75,12 +76,12 @@ b2:
 }
 )");
   FrameLayout frame = lay_out(f);
-  EXPECT_NE(frame.slot[0], 0);  // parameters have slots, used elsewhere or not
+  EXPECT_NE(frame.slot[0], 0);  // parameters have slots even if they are used in their block only
   EXPECT_NE(frame.slot[1], 0);
-  EXPECT_EQ(frame.slot[2], 0);  // a constant is made again
+  EXPECT_EQ(frame.slot[2], 0);  // a constant is materialized again at each use
   EXPECT_NE(frame.slot[3], 0);
   EXPECT_NE(frame.slot[4], 0);
-  EXPECT_EQ(frame.slot[5], 0);  // lives in its block only
+  EXPECT_EQ(frame.slot[5], 0);  // used in its block only
   EXPECT_EQ(frame.size % 16, 0u);
   for (int32_t s : frame.slot) {
     if (s == 0) continue;

@@ -1,4 +1,4 @@
-// Interval: what it says holds for every value, by the operations' own semantics.
+// Interval: its claims hold for every value, by the semantics of the operations themselves.
 #include "jit/analysis/interval.h"
 
 #include <gtest/gtest.h>
@@ -42,10 +42,10 @@ uint64_t bits_near_something(Random& r, Type t) {
 
 struct Sample {
   Interval interval;
-  std::vector<uint64_t> values;  // in it
+  std::vector<uint64_t> values;  // some values in the interval
 };
 
-// The least interval around a few values, or a range of one reading.
+// Returns the smallest interval that holds two random values, and some values in it.
 Sample some_interval(Random& r, Type t) {
   Sample s;
   uint64_t a = bits_near_something(r, t), b = bits_near_something(r, t);

@@ -1,5 +1,5 @@
-// Counters that become constants: what a body hears of its own probes, in which code, and that it is
-// one number as long as a value lives.
+// Counters that become constants: what a body learns about its own probes, in which code, and that
+// the number never changes during the life of a value.
 #include "jit/analysis/known_counts.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,8 @@
 namespace uptier::test::known_counts_test {
 namespace {
 
-// Sites: four blocks, then the hit. It counts calls, and does one thing in two ways.
+// Sites: four blocks, then the hit probe. The function counts its calls and does the same thing in
+// one of two ways.
 constexpr const char* kTwoWays = R"(
 func @twice(i64) -> i64 {
 b0(v0: i64):
@@ -39,7 +40,7 @@ b3(v9: i64):
 }
 )";
 
-// Which of the two ways is in the code: 2 or 3.
+// Returns which of the two ways the code contains: 2 or 3.
 std::vector<SiteId> ways_left(const jit::Module& m) {
   CodeMachine machine;
   OptimizedModule code(machine, m);
@@ -120,7 +121,7 @@ TEST(KnownCounts, a_builder_refuses_what_is_no_counter) {
   }
 }
 
-// What is inlined was asked of its own method.
+// An inlined body reads the counter of its own method, not its caller's.
 TEST(KnownCounts, an_inlined_body_brings_its_own_count) {
   jit::Module m = parse_or_die(R"(
 func @inner() -> i64 {
@@ -149,7 +150,8 @@ b0:
   EXPECT_EQ(machine.run(code.entry(MethodId(1)), m.functions[1].signature(), {}).bits, 5007u);
 }
 
-// A sum that fills its word, by wrapping below 0 or by saturating, stays a great number.
+// A counter that saturated or wrapped below 0 stays a large number when it is divided by the number
+// of runs.
 TEST(KnownCounts, one_run_of_a_saturated_sum_is_its_share) {
   jit::Module m = parse_or_die(kTwoWays);
   MethodProfile p;
@@ -176,8 +178,8 @@ TEST(KnownCounts, a_gauge_is_the_same_however_many_runs_there_were) {
 
 // ---- In a runtime -------------------------------------------------------------------------------
 
-// Returns what it knows of its own calls; of `held`, whether a value stayed what it was, in a loop
-// that is entered and left in the middle.
+// @calls returns its own known count of calls. @held tests whether a known count stays the same in
+// a loop that is entered and left in the middle.
 constexpr const char* kAsks = R"(
 func @calls() -> i64 {
 b0:
@@ -229,7 +231,7 @@ TEST(KnownCounts, nothing_is_known_in_baseline_code) {
   }
 }
 
-// The estimate of the calls that there were when the code was made.
+// Optimized code reads the estimated number of calls at the time it was compiled.
 TEST(KnownCounts, optimized_code_knows_what_was_counted) {
   Asking a(options({{"workers", "0"}, {"policy", "always"}, {"measure_rates", "off"}}));
   uint64_t n = 0, known = 0;

@@ -16,8 +16,8 @@ Function parse(const std::string& text) {
   return m->functions[0];
 }
 
-// By the definition: live-in(b) = uses in b before any definition there, and what the successors
-// need, until nothing changes.
+// Liveness by its definition: live-in(b) = the values used in b before any definition there, and
+// the values that the successors need; iterated until nothing changes.
 std::vector<std::set<uint32_t>> slow_liveness(const Function& f) {
   std::vector<std::set<uint32_t>> in(f.blocks.size());
   for (bool changed = true; changed;) {

@@ -1,4 +1,4 @@
-// Which parameters are worth knowing, and where their probes go.
+// The choice of the parameters that are worth probing, and the places of their probes.
 #include "jit/analysis/param_uses.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ b2:
   return v9
 }
 )");
-  // v3 through v6 divides in a loop, v1 bounds it, v0 begins it, v2 is only added.
+  // v3, through v6, is a divisor in a loop; v1 is the loop's bound, v0 its start; v2 is only added.
   EXPECT_EQ(jit::telling_params(f, jit::find_loop_forest(f)), (Params{3, 1}));
   EXPECT_EQ(jit::telling_params(f, jit::find_loop_forest(f), 1), (Params{3}));
 }

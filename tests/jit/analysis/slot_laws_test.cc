@@ -1,4 +1,5 @@
-// Frames of an interpreter that are not what their loop was described as: refused, by name.
+// Frames of an interpreter that do not match the description of their loop are refused, with a
+// message that names the slot.
 #include "jit/analysis/slot_laws.h"
 
 #include <optional>
@@ -8,15 +9,16 @@
 namespace uptier::test::slot_laws_test {
 namespace {
 
-// What the interpreter has in the slots that the description has no values of their own for.
+// The interpreter's values in slots that the description derives from other values. The defaults
+// match the description.
 struct Lies {
   uint64_t factor = 5;
   uint64_t start = 0;  // added to n
-  uint64_t twin = 0;   // added to the value that both slots are described as
+  uint64_t twin = 0;   // added to one of two slots that are described as the same value
 };
 
-// sum(n, step): slots i, total, factor (the constant 5), start (argument 0), and two that are
-// 3 * step. The interpreter goes by its own slots.
+// sum(n, step): slots i, total, factor (the constant 5), start (argument 0), and two that hold 3 *
+// step. The interpreter uses the values in its own slots.
 struct Interpreted {
   Runtime* runtime = nullptr;
   MethodId method;
@@ -43,7 +45,7 @@ extern "C" uint64_t interpret_slots(uint64_t n, uint64_t step) {
   return s[1];
 }
 
-// `own`: the slots have values of their own, so the interpreter may have anything in them.
+// With `own`, the slots have independent values, so the interpreter may put anything in them.
 void describe(FunctionBuilder& b, bool own) {
   Variable v[6];
   for (Variable& one : v) one = b.declare(Type::kI64);
@@ -95,7 +97,7 @@ class SlotLaws : public testing::Test {
     interpreted = &state_;
     scope_.emplace(*runtime_);
   }
-  // Returns what the interpreter alone would.
+  // Returns the result of the interpreter alone.
   static uint64_t expected(uint64_t n, uint64_t step, const Lies& lies) {
     uint64_t s[6] = {0, 0, lies.factor, n + lies.start, 3 * step, 3 * step + lies.twin};
     for (; s[0] < n; ++s[0]) s[1] += round_of(s);
@@ -137,7 +139,7 @@ TEST_F(SlotLaws, values_that_are_not_the_same_any_more_keep_the_loop_interpreted
 
 TEST_F(SlotLaws, refusal_is_of_the_frame_and_not_of_the_loop) {
   expect_refused({.twin = 1}, "5 of loop 0 was described as the value of slot 4");
-  // The same code, which is there. Few calls, so that they do not leave the interpreter.
+  // The same code accepts a frame that matches. Few calls, so that they stay in the interpreter.
   state_.lies = {};
   EXPECT_EQ(runtime_->invoke(state_.method, {{kRounds, 9}}).bits, expected(kRounds, 9, {}));
   EXPECT_EQ(state_.entered, 1u);

@@ -1,4 +1,4 @@
-// What baseline code looks like, what its tables say, and how compiling fails.
+// Baseline code: its instructions, its tables, and how compilation fails.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -13,12 +13,12 @@ using jit::Code;
 using jit::Function;
 using Ran = CodeMachine::Ran;
 
-// Compiles single functions; calls go where `target_` says.
+// Compiles single functions; `target_` decides where their calls go.
 class Compiler : jit::CallResolver {
  public:
   explicit Compiler(CodeMachine& m) : machine_(m) {
-    // Never called here. Outside the code space, as the helpers of a runtime are, so that the bytes
-    // do not depend on where they are put.
+    // Never called here. The address is outside of the code space, as a runtime's helpers are, so
+    // the bytes do not depend on where the code lies.
     helpers_.loop_slow_plain = helpers_.loop_slow_instrumented =
         reinterpret_cast<const void*>(uint64_t{0x123456789a});
     helpers_.trap_exit = m.routines->trap_exit();
@@ -218,7 +218,7 @@ TEST(BaselineCode, both_copies_share_the_frame_and_list_the_same_sites) {
       EXPECT_EQ(plain->tables().frame_size % 16, 0u);
       const auto& p = plain->tables().probes;
       const auto& i = instrumented->tables().probes;
-      // A probe without a byte behind it gives way to the next one, in the plain copy alone.
+      // In the plain copy only, a probe with no code after it is replaced by the next one.
       EXPECT_LE(p.size(), i.size());
       EXPECT_EQ(i.size(), f.block_sites);
       const auto& t = plain->tables().traps;
@@ -253,7 +253,7 @@ TEST(BaselineCode, every_trap_row_claims_an_instruction_that_can_fault) {
           case TrapCode::kOutOfBoundsMemory:
             EXPECT_TRUE(accesses || i.mnemonic == ZYDIS_MNEMONIC_UD2);
             break;
-          case TrapCode::kHost:  // behind a call; says whose it is
+          case TrapCode::kHost:  // after a call; tells which call it was
             EXPECT_TRUE(i.mnemonic == ZYDIS_MNEMONIC_MOV || i.mnemonic == ZYDIS_MNEMONIC_UD2);
             break;
           default: EXPECT_EQ(i.mnemonic, ZYDIS_MNEMONIC_UD2); break;
@@ -265,7 +265,7 @@ TEST(BaselineCode, every_trap_row_claims_an_instruction_that_can_fault) {
   EXPECT_GT(rows, 100);
 }
 
-// The division's second register holds an argument that nothing needs.
+// The other register that a division uses holds a dead argument.
 TEST(BaselineCode, divisions_start_from_whatever_their_registers_held) {
   CodeMachine m;
   for (const char* op : {"rem_s", "div_s", "rem_u", "div_u"}) {
@@ -337,8 +337,8 @@ TEST(BaselineCode, deep_recursion_traps_and_leaves_the_thread_usable) {
   }
 }
 
-// All argument registers are in use in every call, they change places from one call to the next,
-// and every call takes the stub's slow path.
+// Every call uses all argument registers, the arguments move between registers from one call to the
+// next, and every call takes the stub's slow path.
 TEST(BaselineCode, arguments_survive_slow_paths_at_every_depth) {
   const char* text = R"(
 func @f(i64, i32, i64, i32, i64, i64, i64, f64, f32, f64, f32, f64, f64, f64, f64, f64) -> f64 {
@@ -419,8 +419,8 @@ b0(v0: i32):
   EXPECT_EQ(m.run(code->entry(), f.signature(), {host}), (Ran{.trap = TrapCode::kHost}));
 }
 
-// Nothing may be left in registers where control can come from another copy, however the block is
-// reached in this one.
+// Where control can arrive from another copy, no value may stay in a register, however this copy
+// reaches the block.
 TEST(BaselineCode, a_loop_header_with_one_predecessor_starts_with_empty_registers) {
   jit::Module module;
   module.functions.push_back(parse(R"(
@@ -465,7 +465,7 @@ TEST(BaselineCode, refuses_a_host_function_without_an_address) {
   EXPECT_NE(r.error().message.find("elsewhere"), std::string::npos);
 }
 
-// A chain of blocks, each with a value that the last block needs.
+// A chain of blocks, each of which defines a value that the last block needs.
 Function many_values(uint32_t n) {
   FunctionBuilder b({{Type::kI64}, Type::kI64}, "many");
   std::vector<Value> values;
@@ -500,7 +500,7 @@ TEST(BaselineCode, refuses_frames_beyond_a_mebibyte) {
   EXPECT_EQ(Compiler(m).compile(many_values((1 << 17) + 10)).error().code, ErrorCode::kUnsupported);
 }
 
-// The frame is small by its canonical slots and large by what spills in one block.
+// The frame has few canonical slots, but one block spills many values.
 TEST(BaselineCode, checks_the_stack_of_leaves_that_spill_much) {
   CodeMachine m;
   FunctionBuilder b({{Type::kI64}, Type::kI64}, "spills");

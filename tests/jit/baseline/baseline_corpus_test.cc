@@ -1,5 +1,5 @@
-// The programs of tests/ir through the baseline compiler, in both copies and to and fro between
-// them.
+// Runs the programs of tests/ir through the baseline compiler: in both copies, and switching
+// between them.
 #include <gtest/gtest.h>
 
 #include "tests/support/baseline_module.h"
@@ -10,7 +10,7 @@ namespace {
 
 using Use = BaselineModule::Use;
 
-// Runs everything and returns how often control changed copies.
+// Runs everything; returns how often control changed copies.
 uint64_t run_corpus(Use use) {
   corpus_raise = raise_in_context;
   Scratch scratch;
@@ -49,7 +49,7 @@ TEST(BaselineCorpus, instrumented_copies_count_what_the_interpreter_counts) {
     jit::Interpreter interpreter(file.module, interpret_options(scratch));
     auto address = [&](MethodId m) { return module.address_of(m); };
     for (const CorpusRun& run : file.runs) {
-      // How many frames fit differs between the two.
+      // The number of frames that fit on the stack differs between the two.
       if (run.expected.trap == TrapCode::kStackExhausted) continue;
       scratch.fill();
       module.run(run.method, run.arguments(scratch, address));

@@ -1,5 +1,5 @@
-// Random programs: the baseline compiler against the reference interpreter, in results, traps and
-// their places, memory, order of side effects, and block counts.
+// Random programs: the baseline compiler against the reference interpreter. Compares results, traps
+// and their locations, memory, the order of side effects, and block counts.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,7 +13,7 @@ namespace {
 
 using Use = BaselineModule::Use;
 
-// Seeds from UPTIER_SEED on; UPTIER_SEEDS of them, for longer runs by hand.
+// UPTIER_SEED is the first seed and UPTIER_SEEDS their number, for longer runs by hand.
 uint64_t from_environment(const char* name, uint64_t fallback) {
   const char* text = std::getenv(name);
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
@@ -123,7 +123,7 @@ TEST(BaselineRandom, instrumented_copies_agree_and_count_alike) {
   compare_all(Use::kInstrumented, 120, {.guards = true});
 }
 
-// Whatever takes four bytes in an instruction is blinded.
+// Blinds every constant that takes four bytes in an instruction.
 TEST(BaselineRandom, blinded_copies_agree) {
   Hardened on({.blind_constants = true, .blind_above = 127, .landing_pads = true});
   compare_all(Use::kPlain, 40, {.guards = true});
@@ -143,7 +143,7 @@ TEST(BaselineRandom, copies_of_odd_programs_agree_with_the_interpreter) {
   compare_all(Use::kToAndFro, 60, {.odd = true});
 }
 
-// Variables and values in the frame's memory: the same answers, and the same counts.
+// All variables and values live in the frame's memory: the answers and the counts are the same.
 TEST(BaselineRandom, plain_bodies_agree_with_the_interpreter) {
   compare_all(Use::kPlain, 120, {.guards = true, .plain = true});
   compare_all(Use::kInstrumented, 60, {.guards = true, .odd = true, .plain = true});

@@ -1,4 +1,4 @@
-// The frames of a body's two copies, which need not be of one size.
+// The frames of the two copies of a body, whose sizes may differ.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -38,8 +38,8 @@ class CopyFrames : public ::testing::Test, jit::CallResolver {
   test::CodeMachine machine_;
 };
 
-// Whether `lea rsp, [rbp - frame_size]` is what a frame meets first that comes from the other copy,
-// behind the few instructions that load what that copy has not.
+// Tests whether a frame that arrives from the other copy executes `lea rsp, [rbp - frame_size]`
+// near the start, after the few instructions that load values which the other copy does not keep.
 bool takes_its_frame(const jit::Code& code, uint32_t arrive) {
   constexpr uint32_t kAtMost = 32;
   uint8_t lea[7] = {0x48, 0x8d, 0xa5};
@@ -78,8 +78,8 @@ TEST_F(CopyFrames, are_taken_by_whichever_copy_is_arrived_at) {
   EXPECT_GT(instrumented_larger, 0);
 }
 
-// A plain copy that was made before anybody knew that the method would be observed, and code that is
-// made later for its frames.
+// Compiles a plain copy first without probes, as before the method is observed, and later with
+// them: the frames are the same.
 TEST_F(CopyFrames, are_the_same_with_and_without_probes_of_parameters_and_branches) {
   int probed = 0, turning = 0;
   for (uint64_t seed = 1; seed <= 600; ++seed) {

@@ -1,5 +1,5 @@
-// Instruction budgets of what a call passes: stub, slow path of a sample, probe of a call's target.
-// A change here is a change of what counting and sampling cost. Checks and counters: see
+// Instruction budgets of a call: the stub, the slow path of a sample, the probe of a call's target.
+// A change here changes what counting and sampling cost. For checks and counters see
 // flow_plan_test.cc.
 #include "tests/support/golden.h"
 #include "tests/support/site_probe.h"
@@ -16,7 +16,7 @@ std::string counted(const std::string& what, const std::string& listing) {
   return out;
 }
 
-// All up to and with the line that begins with `last`.
+// Returns the listing up to and including the line that begins with `last`.
 std::string listing_up_to(const void* code, size_t bytes, const std::string& last) {
   std::string text = disassemble(static_cast<const uint8_t*>(code), bytes), out;
   for (const std::string& line : lines_of(text)) {
@@ -32,13 +32,13 @@ std::string stub_listing(jit::StubTable::Countdown countdown) {
   return listing_up_to(m.stubs->stub(kMethod), jit::StubTable::kStubBytes, "jmp qword");
 }
 
-// The routine calls these; here they are only looked at.
+// The listing shows calls of these addresses; nothing here calls them.
 template <typename F>
 F address(uintptr_t a) {
   return reinterpret_cast<F>(a);
 }
 
-// In the order in which a plain sample passes: nothing is skipped but the slow half.
+// Returns the instructions of a plain sample in execution order; only the slow half is left out.
 std::string sample_path(const std::string& all) {
   size_t to_end = all.find("jnz *\n") + 6;
   size_t slow = all.find("movaps xmm7, ");

@@ -1,4 +1,5 @@
-// Held stretches: which loops keep their countdown in a register, and that no call in one loses it.
+// Held stretches: which loops keep their countdown in a register, and that no call in such a loop
+// loses it.
 #include "jit/baseline/held_stretches.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@
 namespace uptier::test::held_stretches_test {
 namespace {
 
-// A loop of v0 rounds. Each runs `head`, which goes to b2, or to b3 for the next round.
+// A loop of v0 rounds. Each round runs `head`, which goes to b2, or to b3 for the next round.
 jit::Module loop_with(const std::string& head, const std::string& more = "") {
   return parse_or_die(R"(
 func @g(i64) -> i64 {
@@ -33,7 +34,7 @@ b4:
 )" + more + "}\n");
 }
 
-// The blocks of f that are held, one character each: x or -.
+// Returns one character for each block of f: x if it is held, otherwise -.
 std::string held(const jit::Module& m) {
   const jit::Function& f = m.functions[1];
   std::vector<bool> blocks = jit::baseline::find_held(f);
@@ -90,8 +91,8 @@ b2:
       << "what traps is not there to run";
 }
 
-// In every eighth round f recurs, which goes on with f's countdown, and calls g, which has another in
-// the same register.
+// In every eighth round f calls itself, which uses the same countdown, and then g, which keeps a
+// different countdown in the same register.
 TEST(HeldStretches, count_each_round_across_calls) {
   constexpr const char* kText = R"(
 func @f(i64, i64) -> i64 {

@@ -1,5 +1,5 @@
-// Where code is mapped to be written, who knows, and what remains where a policy forbids pages to
-// become executable.
+// The writable mapping of code: where it is, who can find its address, and how the library copes
+// with policies that forbid making pages executable.
 #include <gtest/gtest.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -57,7 +57,7 @@ Mapped at(const void* p) {
   return {};
 }
 
-// The addresses of a space's memory that lie outside of its code area: begin and end of the twin.
+// Returns where a space's memory is mapped outside of its code area: begin and end of the twin.
 Mapped twin_of(const CodeSpace& space, const void* code) {
   uint64_t inode = at(code).inode;
   Mapped twin;
@@ -91,7 +91,7 @@ int64_t distance_of_twin() {
   return static_cast<int64_t>(twin.begin - area);
 }
 
-// What a child process says by its exit code and on a pipe.
+// Runs `body` in a child process. Returns its exit code and the text that it wrote.
 template <typename Body>
 std::pair<int, std::string> in_child(Body body) {
   int ends[2];
@@ -116,7 +116,7 @@ std::pair<int, std::string> in_child(Body body) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), said};
 }
 
-// ---- The place --------------------------------------------------------------------------------
+// ---- The address --------------------------------------------------------------------------------
 
 TEST(CodeTwin, lies_at_another_distance_in_each_space_and_process) {
   std::set<int64_t> distances;
@@ -133,7 +133,8 @@ TEST(CodeTwin, lies_at_another_distance_in_each_space_and_process) {
 }
 
 TEST(CodeTwin, is_far_from_the_code_with_odds_of_one_in_a_thousand) {
-  // Of 2^35 places, those within 64 GiB of the code.
+  // 2^35 addresses are possible; the test counts those within 64 GiB of the code, one in a
+  // thousand.
   int near = 0;
   for (int n = 0; n < 8; ++n) near += std::abs(distance_of_twin()) < int64_t{64} << 30;
   EXPECT_LT(near, 2);
@@ -153,7 +154,7 @@ TEST(CodeTwin, is_writable_only_where_code_lies) {
 TEST(CodeTwin, no_address_of_it_lies_where_compiled_code_looks) {
   auto runtime = CodeMachine::take(Runtime::create({}));
   ThreadScope attached(*runtime);
-  // Every twin of the process: shared memory that is mapped to write, and executable elsewhere.
+  // The twins of the process: shared memory that is mapped writable here and executable elsewhere.
   std::set<uint64_t> executable;
   for (const Mapped& m : mappings()) {
     if (m.rights == "r-xs") executable.insert(m.inode);
@@ -215,7 +216,8 @@ b2:
 }
 )";
 
-// Runs enough for both compilers. 0: all is well; 2: no runtime, and `said` is why.
+// Runs enough calls to use both compilers. Returns 0 if all is well, and 2 with the reason in
+// `said` if no runtime could be created.
 int run_sums(std::string& said, const Options& options) {
   jit::Module module = parse_or_die(kSum);
   std::unique_ptr<tools::IrHost> host;  // the worker asks it until the runtime ends
@@ -261,7 +263,7 @@ void refuse(long number, unsigned argument, uint32_t mask) {
   }
 }
 
-// As MemoryDenyWriteExecute of a service manager.
+// Does what MemoryDenyWriteExecute= of systemd does.
 void refuse_executable_pages() {
   refuse(SYS_mmap, 2, PROT_WRITE | PROT_EXEC);
   refuse(SYS_mprotect, 2, PROT_EXEC);
@@ -339,7 +341,7 @@ TEST(LockedMemory, a_runtime_takes_tens_of_megabytes_of_a_process_that_locks_all
     ThreadScope attached(**runtime);
     out = std::to_string((kib("VmRSS:") - resident) / 1024) + " " +
           std::to_string((kib("VmLck:") - locked) / 1024);
-    // Also of what was reserved before.
+    // This also locks memory that was reserved before.
     if (mlockall(MCL_CURRENT) != 0) return 77;
     out += " " + std::to_string((kib("VmRSS:") - resident) / 1024);
     return 0;

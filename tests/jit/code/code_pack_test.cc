@@ -1,4 +1,4 @@
-// Code spaces whose bodies share pages, with their cold parts apart.
+// Code spaces whose bodies share pages and keep their cold parts in a separate area.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ std::unique_ptr<CodeSpace> packed_space(uint64_t budget = 64 * kPage) {
       CodeSpace::create({.code_budget = budget, .data_bytes = 100, .packed = true}));
 }
 
-// Returns `answer`, or 7 times that by way of the cold part when it is called with a 1.
+// Code that returns `answer`, or 7 * answer by way of its cold part if it is called with 1.
 std::unique_ptr<Code> make_answer(CodeSpace& space, uint32_t answer) {
   CodeBuffer b(space);
   Label cold = b.new_label(), back = b.new_label(), table = b.new_label();
@@ -119,7 +119,7 @@ TEST(PackedCode, is_never_writable_and_executable) {
   EXPECT_EQ(call(*a, 0) + call(*b, 0), 3u);
 }
 
-// Returns how many mappings of shared memory are writable.
+// Returns the number of writable mappings of shared memory.
 int writable_shares() {
   int n = 0;
   std::ifstream maps("/proc/self/maps");
@@ -148,7 +148,7 @@ TEST(PackedCode, is_refused_beyond_the_budget) {
   EXPECT_TRUE(space->allocate(2 * kPage, true).ok());
 }
 
-// Others publish into the page that this thread runs in, and free there.
+// Other threads publish and free code in the page that this thread executes.
 TEST(PackedCode, runs_on_while_neighbours_come_and_go) {
   auto space = packed_space();
   auto stays = make_answer(*space, 5);

@@ -135,7 +135,8 @@ TEST(CodeSpace, joins_freed_neighbours) {
   std::vector<CodeSpan> spans;
   for (int i = 0; i < 4; ++i) spans.push_back(test::CodeMachine::take(space->allocate(kPage)));
   const uint8_t* first = spans[0].data();
-  // The region is twice the budget; holes in every order must become one run again.
+  // The region is twice the budget. Holes must merge into one run, in whatever order they were
+  // freed.
   for (int i : {1, 3, 0, 2}) spans[i] = CodeSpan();
   auto whole = test::CodeMachine::take(space->allocate(4 * kPage));
   EXPECT_EQ(whole.data(), first);

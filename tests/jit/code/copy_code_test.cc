@@ -1,4 +1,4 @@
-// Code that is copied to another place of its space: the same but for where it is.
+// Code that is copied to another address of its space: the same, except for its addresses.
 #include "jit/code/copy_code.h"
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 namespace uptier::jit::copy_code_test {
 namespace {
 
-// Returns where each field leads that leaves the body for something that is not a poll word: what a
-// call or a jump goes to or through.
+// Returns the targets of all fields that refer outside of the body, except poll words: the targets
+// of calls and jumps, direct or through memory.
 std::vector<const void*> outside_targets(const Code& code) {
   std::vector<const void*> targets;
   for (const PlaceField& f : code.tables().place_fields) {
@@ -43,8 +43,8 @@ std::unique_ptr<Code> make_seven(CodeSpace& space) {
   return test::CodeMachine::take(b.publish(space, 0, MethodId(1)));
 }
 
-// f(0) = outside() * 3; f(1) = the same by way of the cold part, a table and a constant there and
-// back; f(n) with a poll word that is set = 99, by way of the cold part.
+// f(0) = outside() * 3; f(1) = the same, by way of the cold part, a table and a constant there and
+// back; f(n) with a set poll word = 99, by way of the cold part.
 std::unique_ptr<Code> make_all(CodeSpace& space, const void* outside, std::span<PollWord> polls) {
   CodeBuffer b(space);
   Assembler& a = b.assembler();
@@ -101,7 +101,7 @@ TEST_F(CopyCode, does_what_the_code_does) {
   auto from = make_all(*space, seven->entry(), polls.words());
   ASSERT_EQ(call(*from, 0), 21u);
   ASSERT_EQ(call(*from, 1), 21u);
-  // To places whose distances differ, with the parts further apart and nearer to each other.
+  // Copies to addresses where the distance between the parts differs, larger and smaller.
   std::unique_ptr<Code> last = std::move(from);
   std::vector<std::unique_ptr<Code>> between;
   std::vector<PollRun> runs;
@@ -119,7 +119,7 @@ TEST_F(CopyCode, does_what_the_code_does) {
     EXPECT_EQ(call(*last, 0), round == 0 ? 21u : 99u);
     runs.back().words()[1] = 0;
     EXPECT_EQ(call(*copy, 0), 21u);
-    runs.back().words()[1] = round + 1;  // of the one before, from the next round on
+    runs.back().words()[1] = round + 1;  // belongs to the previous copy from the next round on
     std::swap(last, copy);
     copy.reset();
     runs.back().words()[1] = 0;

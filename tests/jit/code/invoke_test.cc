@@ -1,4 +1,4 @@
-// Calls into code and out of it, traps, and faults that are not ours.
+// Calls into and out of compiled code, traps, and faults that do not come from compiled code.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <xmmintrin.h>
@@ -37,7 +37,7 @@ TEST(Invoke, passes_arguments_of_every_kind_and_returns_results) {
   for (const HostFunction& host : test::corpus_hosts()) {
     if (std::string(host.name) == "note" || std::string(host.name) == "raise_if") continue;
     std::vector<uint64_t> args;
-    uint64_t place = 0;  // what a ref refers to
+    uint64_t place = 0;  // the value that a ref points to
     for (size_t i = 0; i < host.signature.params.size(); ++i) {
       switch (host.signature.params[i]) {
         case Type::kRef: args.push_back(reinterpret_cast<uintptr_t>(&place)); break;
@@ -115,10 +115,10 @@ TEST(Invoke, turns_a_memory_fault_into_a_trap_also_at_a_non_canonical_address) {
   }
 }
 
-// ---- What survives a trap ---------------------------------------------------------------------
+// ---- Registers after a trap ---------------------------------------------------------------------
 
-// Calls the invoke routine with known values in all callee-saved registers, and stores what they
-// are afterwards.
+// Calls the invoke routine with known values in all callee-saved registers, and stores their values
+// afterwards.
 std::unique_ptr<Code> make_saver(CodeMachine& m, const void* target, uint64_t* after,
                                  sampler::Activation* activation) {
   static uint64_t zeros[8] = {}, out[2];
@@ -231,7 +231,8 @@ TEST(Invoke, traps_end_the_innermost_invoke_only) {
   EXPECT_EQ(m.thread.context().activation, nullptr);
 }
 
-// ---- Faults that are not ours -----------------------------------------------------------------
+// ---- Faults outside of compiled code
+// -------------------------------------------------------------
 
 sigjmp_buf g_back;
 int g_seen = 0;
@@ -267,7 +268,7 @@ std::unique_ptr<Code> make_unlisted_load(CodeMachine& m) {
   return make(m, [](CodeBuffer& b) {
     b.assembler().mov(x86::eax, imm(8));
     b.trap_row(TrapCode::kOutOfBoundsMemory, 1);
-    b.assembler().nop();  // the row claims this instruction and not the next
+    b.assembler().nop();  // the trap row covers this instruction, not the next
     b.assembler().mov(x86::rax, x86::qword_ptr(x86::rax));
     b.assembler().ret();
   });
@@ -284,7 +285,7 @@ TEST(Faults, outside_listed_addresses_go_to_the_previous_handler) {
   if (sigsetjmp(g_back, 1) == 0) *reinterpret_cast<volatile int*>(nowhere) = 1;
   EXPECT_EQ(g_seen, 2);
   m.thread.context().activation = nullptr;
-  // Ours still works afterwards.
+  // Traps of compiled code still work afterwards.
   auto trap = make_trap(m, TrapCode::kUnreachable, 3);
   EXPECT_EQ(m.run(trap->entry(), kNullary, {}).trap, TrapCode::kUnreachable);
 }
@@ -341,7 +342,7 @@ TEST(Faults, sent_while_a_listed_instruction_runs_are_no_traps) {
 TEST(FaultsDeathTest, nobody_handles_kill_the_process_as_ever) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   auto with_default = [](auto die) {
-    signal(SIGSEGV, SIG_DFL);  // sanitizers have handlers of their own
+    signal(SIGSEGV, SIG_DFL);  // sanitizers install their own handlers
     CodeMachine m;
     die(m);
   };

@@ -1,4 +1,5 @@
-// Where indirect calls and jumps land, there is an ENDBR64; and without the option nothing changes.
+// Every target of an indirect call or jump begins with ENDBR64; without the option, code does not
+// change.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -45,7 +46,8 @@ b7:
 }
 )";
 
-// Of each indirect jump or call in code, whether it is told not to ask for a pad.
+// Counts the indirect jumps in code: returns those that require a landing pad and sets `untracked`
+// to those with a notrack prefix.
 size_t tracked_jumps(const jit::Code& code, size_t* untracked) {
   std::string text = disassemble(static_cast<const uint8_t*>(code.at(0)), code.hot_size());
   size_t tracked = 0;

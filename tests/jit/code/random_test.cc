@@ -1,4 +1,4 @@
-// Random numbers of a process whose kernel refuses them from some point on.
+// Random numbers in a process whose kernel refuses them from some point on.
 #include "jit/code/random.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace uptier::jit {
 namespace {
 
-// From here on getrandom fails in this process. Returns whether that could be had.
+// Makes getrandom fail in this process from now on. Returns whether that was possible.
 bool refuse_getrandom() {
   sock_filter rules[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -31,7 +31,7 @@ bool refuse_getrandom() {
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-// The exit code of a child that runs `f`.
+// Returns the exit code of a child process that runs `f`.
 template <typename F>
 int in_child(F&& f) {
   const pid_t child = fork();
@@ -49,7 +49,7 @@ TEST(KernelRandom, a_kernel_that_refuses_later_is_done_without) {
               std::set<uint64_t> drawn = {first};
               for (int i = 0; i < 1000; ++i) {
                 uint64_t words[2] = {};
-                if (!kernel_random(words, 13)) return 3;  // no multiple of a word
+                if (!kernel_random(words, 13)) return 3;  // not a multiple of a word
                 drawn.insert(words[0]);
                 if (words[1] >> 40 != 0) return 4;
               }

@@ -48,7 +48,7 @@ TEST(Stub, with_a_shared_countdown_has_three_instructions) {
             "jmp qword ptr [rip*]\n");
 }
 
-// What the assembler makes of the same instructions, for each method of a chunk.
+// Compares each stub of a chunk with the bytes that the assembler emits for the same instructions.
 TEST(Stub, is_as_the_assembler_would_write_it) {
   CodeMachine m;
   ASSERT_TRUE(m.stubs->ensure(MethodId(0)).ok());
@@ -171,8 +171,8 @@ TEST(Stub, table_survives_a_refused_chunk) {
 
 // ---- The slow path keeps every register that a call may carry ---------------------------------
 
-// Fills all argument registers, r10 and rax with known values, calls `target`, and stores what the
-// same registers hold when `target`'s code is reached.
+// Fills all argument registers, r10 and rax with known values, calls `target`, and stores the
+// values of the same registers when `target`'s code is reached.
 struct RegisterTorture {
   explicit RegisterTorture(CodeMachine& m) : b(*m.space) {}
 
@@ -215,7 +215,7 @@ TEST(Stub, slow_path_keeps_all_registers_of_the_call) {
   fill.emit_fill_and_call(in, m.stubs->stub(kMethod));
   auto fill_code = CodeMachine::take(fill.b.publish_bare(*m.space));
   m.slow = [&](uint32_t) -> const void* {
-    // Destroys whatever a C function may destroy.
+    // Overwrites every register that a C function may overwrite.
     asm volatile(
         "pcmpeqd %%xmm0,%%xmm0; pcmpeqd %%xmm1,%%xmm1; pcmpeqd %%xmm2,%%xmm2;"
         "pcmpeqd %%xmm3,%%xmm3; pcmpeqd %%xmm4,%%xmm4; pcmpeqd %%xmm5,%%xmm5;"

@@ -1,5 +1,6 @@
-// Conditions of short branches: which are observed, that what is counted is what happened, that what was
-// seen gets to the compiler, and that nobody pays who is not instrumented.
+// Probes of the conditions of short branches: which conditions are observed, that the counts are
+// right, that the observations reach the compiler, and that code without instrumentation pays
+// nothing.
 #include "jit/frontend/branch_probes.h"
 
 #include <array>
@@ -12,8 +13,8 @@
 namespace uptier::test::branch_probe_test {
 namespace {
 
-// count: a triangle in a loop, and a way that multiplies; the exit of the loop is not short. both: a
-// selection and a branch on one condition, next to each other.
+// @count: in a loop, a triangle and a branch to a block that multiplies; the loop's exit is not a
+// short branch. @both: a selection and a branch on the same condition, next to each other.
 constexpr const char* kText = R"(
 func @count(i32, i32, i32) -> i32 {
 b0(v0: i32, v1: i32, v2: i32):
@@ -97,7 +98,7 @@ TEST(BranchProbes, sites_come_behind_all_others_and_the_hash_stays) {
   }
 }
 
-// Two loops, one in the other, with a short branch each.
+// Two nested loops, each with a short branch.
 TEST(BranchProbes, inner_loops_come_first) {
   jit::Module m = parse(R"(
 func @nest(i32, i32) -> i32 {
@@ -136,7 +137,7 @@ b8:
   EXPECT_EQ(jit::observed_branches(f, forest, 1), std::vector<Block>{f.layout[4]});
 }
 
-// Of one condition there is one probe, and both are told.
+// A selection and a branch on the same condition share one probe, and both get its counts.
 TEST(BranchProbes, what_was_seen_is_in_the_branch_and_in_the_text) {
   jit::Module m = probed();
   for (jit::Function& f : m.functions) {
@@ -184,13 +185,14 @@ TEST(BranchProbes, random_programs_count_pairs_too) {
   EXPECT_GT(pairs_of_random_programs(place), 500u);
 }
 
-// ---- Nobody pays who is not instrumented --------------------------------------------------------
+// ---- Plain code pays nothing
+// ---------------------------------------------------------------------
 
 TEST(BranchProbes, plain_code_is_what_it_is_without) {
   EXPECT_GT(probes_that_plain_code_leaves_out(jit::place_branch_probes, 200), 15u);
 }
 
-// The comparison is its branch's neighbour in a copy that leaves the probe out.
+// In a copy without the probe, the comparison is still adjacent to its branch.
 TEST(BranchProbes, a_comparison_and_its_branch_stay_one) {
   jit::Module m = probed();
   CodeMachine machine;
@@ -231,7 +233,8 @@ TEST(BranchProbes, a_profile_at_interval_1_has_every_pair) {
   Branching r(o);
   for (int i = 0; i < 10; ++i) r.count(0);
   r.runtime->flush();
-  // 64 to 1: off, on, ..., on; the next call's first comes behind the last one's.
+  // The rounds count from 64 down to 1, so the condition goes off, on, ..., on. The first value of
+  // each later call pairs with the last value of the call before.
   EXPECT_EQ(r.pairs(), (std::map<int64_t, uint64_t>{{0, 1}, {1, 320}, {2, 319}}));
 }
 

@@ -1,4 +1,5 @@
-// Fuel: an invoke runs so many calls and iterations, the same number in every tier and stress mode.
+// Fuel: an invoke runs a limited number of calls and iterations, the same number in every tier and
+// stress mode.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -53,7 +54,7 @@ Options options_of(const Mode& m) {
   return o;
 }
 
-// A host function that runs another method by an invoke of its own, and measures what that takes.
+// A host function that invokes another method, and measures how much fuel that takes.
 struct Measured {
   Runtime* runtime = nullptr;
   MethodId method;
@@ -147,7 +148,7 @@ const Case kCases[] = {
 
 jit::Module programs() {
   std::string text = kPrograms;
-  // The conditions of @nest.
+  // Defines the conditions of @nest.
   auto define = [&](const char* after, const char* line) {
     size_t at = text.find(after);
     text.insert(at + std::string(after).size(), line);
@@ -180,7 +181,7 @@ TEST(Fuel, what_it_takes_is_enough_and_one_less_is_not) {
       for (const Case& c : kCases) {
         SCOPED_TRACE(std::string(mode.name) + ", " + c.method + " " + std::to_string(c.arg));
         EXPECT_TRUE(measure(r, c.method, {c.arg}, {.fuel = c.units}).outcome.ok());
-        if (c.units == 1) continue;  // 0 would be the option's
+        if (c.units == 1) continue;  // 0 would mean the option's limit
         Measured less = measure(r, c.method, {c.arg}, {.fuel = c.units - 1});
         EXPECT_EQ(less.outcome.trap.code, TrapCode::kOutOfFuel);
         EXPECT_EQ(less.used, c.units - 1);
@@ -220,7 +221,7 @@ TEST(Fuel, limits_of_an_outer_invoke_hold_inside) {
   Outcome o = r.runtime->invoke(r.method("measure_it"), std::span(&none, 0), {.fuel = 100});
   EXPECT_EQ(g_measured.outcome.trap.code, TrapCode::kOutOfFuel);
   EXPECT_EQ(g_measured.used, 99u);
-  EXPECT_TRUE(o.ok());  // it comes to no call and no loop any more
+  EXPECT_TRUE(o.ok());  // after the inner invoke it executes no further call or loop
   EXPECT_EQ(r.runtime->fuel_left(), UINT64_MAX);
 }
 
@@ -261,7 +262,7 @@ TEST(Fuel, counts_that_nothing_lies_between_become_one) {
   EXPECT_EQ(count_of(text, "store.i64"), 1u) << text;
   EXPECT_EQ(count_of(text, "trap_if"), 1u) << text;
   EXPECT_EQ(count_of(text, "const.i64 -3"), 1u) << text;
-  // With a store that others may see between them they stay.
+  // With a store between them that others can see, both stay.
   jit::Module seen = parse_or_die(R"(
 func @f(ref) -> i64 {
 b0(v0: ref):

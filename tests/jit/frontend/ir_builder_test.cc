@@ -1,4 +1,4 @@
-// FunctionBuilder: Variables become SSA values with block parameters only where they are needed.
+// FunctionBuilder: Variables become SSA values, with block parameters only where they are needed.
 #include "uptier/builder.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using jit::Module;
 
 constexpr Type kI32 = Type::kI32, kI64 = Type::kI64;
 
-// Finishes, checks that the result is well formed, and returns it in a module.
+// Finishes the function, checks that it is well formed, and returns it in a module.
 Module finish(FunctionBuilder& b) {
   Module m;
   m.functions.push_back(BuilderAccess::finish(b));
@@ -165,7 +165,8 @@ TEST(Builder, a_variable_that_is_zero_in_a_loop_may_change_in_it) {
   EXPECT_EQ(run(finish(b), {4}), 10u);
 }
 
-// 100,000 blocks in a row, a variable looked up from the far end: no recursion, not quadratic.
+// 100,000 blocks in a row, and a variable that is looked up from the far end: the walk must be
+// neither recursive nor quadratic.
 TEST(Builder, a_long_chain_of_blocks_is_walked_without_recursion) {
   FunctionBuilder b({{kI32}, kI32}, "chain");
   Variable x = b.declare(kI32);
@@ -182,7 +183,7 @@ TEST(Builder, a_long_chain_of_blocks_is_walked_without_recursion) {
   EXPECT_EQ(run(m, {42}), 42u);
 }
 
-// As before with a join at every step, and a loop around it all.
+// The same with a join at every step and a loop around everything.
 TEST(Builder, a_long_chain_of_joins_leaves_no_parameters) {
   FunctionBuilder b({{kI32}, kI32}, "joins");
   Variable x = b.declare(kI32), n = b.declare(kI32);
@@ -213,7 +214,7 @@ TEST(Builder, a_long_chain_of_joins_leaves_no_parameters) {
   EXPECT_EQ(run(m, {7}), 7u);
 }
 
-// Each loop's parameter can only go when those of the loops inside have gone.
+// The parameter of each loop can be removed only after those of the inner loops.
 TEST(Builder, a_deep_nest_of_loops_leaves_no_parameters) {
   constexpr int kDepth = 5'000;
   FunctionBuilder b({{kI32}, kI32}, "nest");
@@ -260,7 +261,7 @@ TEST(Builder, unreachable_blocks_and_loops_are_dropped) {
   EXPECT_EQ(run(m, {}), 5u);
 }
 
-// Nothing enters the loop but its own back edge, and the variable is asked for after the seal.
+// The cycle has no entry but its own back edge, and the variable is looked up after the seal.
 TEST(Builder, looking_a_variable_up_in_an_unreachable_cycle_ends) {
   FunctionBuilder b({{}, kI32}, "cycle");
   Variable x = b.declare(kI32);
@@ -301,7 +302,9 @@ TEST(Builder, one_body_described_twice_has_one_hash) {
   auto describe = [](int extra_blocks) {
     FunctionBuilder b({{kI32}, kI32}, "twice");
     Variable n = b.declare(kI32), total = b.declare(kI32);
-    for (int i = 0; i < extra_blocks; ++i) b.create_block();  // ids differ, the body does not
+    for (int i = 0; i < extra_blocks; ++i)
+      b.create_block();  // the ids of blocks differ, the body
+                         // does not
     b.def(n, b.param(0));
     count_down(b, n, total);
     b.ret(b.use(total));
@@ -337,7 +340,7 @@ TEST(Builder, frame_slots_of_a_loop_header_are_its_variables_there) {
 
 using Misuse = void (*)(FunctionBuilder&);
 
-// The first error, of the builder or of the verifier.
+// Returns the first error, of the builder or of the verifier.
 std::string error_of(Misuse misuse) {
   FunctionBuilder b({{kI32}, kI32}, "misused");
   misuse(b);
@@ -427,7 +430,7 @@ TEST(Builder, misuse_is_named_with_its_place_in_every_build) {
               b.param(2);
             }),
             "misused: the builder was misused in block 0 at location 12: there is no parameter 1");
-  // What only shows when the body is complete.
+  // Errors that are only visible when the body is complete.
   EXPECT_NE(error_of([](auto&) {}), "none");
   EXPECT_NE(error_of([](auto& b) { b.jump(b.create_block()); }), "none");
 }

@@ -195,7 +195,7 @@ TEST(Semantics, conversions_accept_what_their_rows_say) {
   }
 }
 
-// Every operation that `evaluates` says is known has a meaning for every type of its row.
+// Every operation for which `evaluates` is true has semantics for every type of its table row.
 TEST(Semantics, every_row_has_a_meaning) {
   uint64_t operands[] = {1, 1, 1};
   for (unsigned n = 0; n < kOpcodeCount; ++n) {

@@ -1,4 +1,4 @@
-// The text form: what is printed reads back as the same, and errors say where they are.
+// The text form of IR: printed text parses to the same function, and errors say where they are.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::string body(const std::string& lines) {
   return "func @f(i32) -> i32 {\nb0(v0: i32):\n" + lines + "\n}\n";
 }
 
-// One of everything that the text form has.
+// One of every construct of the text form.
 constexpr std::string_view kEverything = R"(
 ; A comment, and an empty line before it.
 func @everything(i32, f64, ref) -> i64 {   ; the bracket is left out
@@ -254,7 +254,7 @@ TEST(IrText, names_of_any_bytes_survive) {
   }
 }
 
-// Printing is for people who look at broken functions, too.
+// Printing must also work on broken functions, for debugging.
 TEST(IrText, a_broken_function_prints_with_question_marks) {
   jit::Function f = parse(body("v1 = add.i32 v0, v0\nreturn v1")).functions[0];
   f.pool[f.insts[0].args.at] = Value(1000);

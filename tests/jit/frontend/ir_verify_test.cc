@@ -1,4 +1,4 @@
-// The verifier: every rule has a function that breaks it, and the message says where.
+// The verifier: for every rule there is a function that breaks it, and the message says where.
 #include "jit/frontend/verify.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ Function parse_one(const std::string& text) {
   return m ? m->functions[0] : Function{};
 }
 
-// A function of (v0: i32, v1: i64, v2: f64, v3: ref) with these lines in its entry block.
+// Returns a function of (v0: i32, v1: i64, v2: f64, v3: ref) with these lines in its entry block.
 std::string body(const std::string& lines) {
   return "func @f(i32, i64, f64, ref) -> i32 {\nb0(v0: i32, v1: i64, v2: f64, v3: ref):\n" + lines +
          "\n}\n";
@@ -36,7 +36,7 @@ std::string problems_of(const Function& f, Stage stage = Stage::kBuilt) {
   return out.empty() ? "no problem\n" : out;
 }
 
-// What text can say and the verifier refuses.
+// Errors that can be written as text.
 TEST(IrVerify, names_the_rule_that_a_text_breaks) {
   const char* bodies[] = {
       // operands
@@ -104,13 +104,13 @@ TEST(IrVerify, names_the_rule_that_a_text_breaks) {
   expect_golden("ir_verify_text", report);
 }
 
-// What only a program can break.
+// Errors that cannot be written as text.
 struct Damage {
   const char* what;
   void (*apply)(Function& f);
 };
 
-// A function with a loop, a switch, a load, calls of three kinds, a guard and a host probe.
+// A function with a loop, a switch, a load, three kinds of calls, a guard and a host probe.
 constexpr const char* kSound = R"(
 func @sound(i32, ref) -> i32 {
 b0(v0: i32, v1: ref):
@@ -290,7 +290,8 @@ void damage(Function& f, Random& r) {
   }
 }
 
-// Whatever is in a Function: verifying and printing are safe, and what verifies can be interpreted.
+// Whatever a Function contains, verifying and printing it are safe, and a verified function can be
+// interpreted.
 TEST(IrVerify, is_safe_on_random_damage_and_what_it_accepts_runs) {
   Scratch scratch;
   uint64_t accepted = 0;
@@ -312,7 +313,8 @@ TEST(IrVerify, is_safe_on_random_damage_and_what_it_accepts_runs) {
   EXPECT_GT(accepted, 100u);
 }
 
-// Whether `a` is on every path from the entry to `b`: is `b` reached when `a` is taken out?
+// Tests whether `a` is on every path from the entry to `b`: whether `b` is unreachable when `a` is
+// removed.
 bool dominates_slowly(const Function& f, Block a, Block b) {
   if (a == b) return true;
   std::vector<bool> seen(f.blocks.size());
@@ -330,7 +332,7 @@ bool dominates_slowly(const Function& f, Block a, Block b) {
   return !seen[b.index()];
 }
 
-// Random graphs, irreducible ones and unreachable blocks included.
+// Random graphs, with irreducible ones and unreachable blocks.
 TEST(Dominators, agree_with_the_definition) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random r(seed);
@@ -344,7 +346,7 @@ TEST(Dominators, agree_with_the_definition) {
     }
     Function f = parse_one(text + "b" + std::to_string(count) + ":\n  return\n}\n");
     jit::Dominators d = jit::compute_dominators(f);
-    // By the other algorithm, which graphs are left to that walks are too long in.
+    // The second argument forces the other algorithm, which is used for graphs with too long walks.
     jit::Dominators other = jit::compute_dominators(f, 0);
     EXPECT_EQ(d.idom, other.idom);
     EXPECT_EQ(d.enter, other.enter);
@@ -358,8 +360,8 @@ TEST(Dominators, agree_with_the_definition) {
   }
 }
 
-// A chain of `k` choices, and behind it `k` blocks to each of which its beginning leads as well: for
-// each of them the walk from there goes up the whole chain.
+// A chain of `k` branches, then `k` blocks that both ends of the chain lead to: for each of these
+// blocks, the walk from the end goes up the whole chain.
 TEST(Dominators, are_found_where_walks_would_be_too_long) {
   constexpr uint32_t k = 3000;
   auto block = [](uint32_t n) { return "b" + std::to_string(n); };

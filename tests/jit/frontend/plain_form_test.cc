@@ -1,5 +1,5 @@
-// The plain form of bodies that would be too much in SSA form: it is linear, and it is the same body.
-// That it computes the same is in baseline_random_test.cc, too.
+// The plain form, for bodies that are too large for SSA form: it is linear in size, and it is the
+// same body. baseline_random_test.cc also compares its results.
 #include "jit/frontend/plain_form.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ Block begin_loop(FunctionBuilder& b) {
   return header;
 }
 
-// Goes round once more where a Variable has become 3.
+// Repeats the loop once more when the Variable becomes 3.
 void end_loop(FunctionBuilder& b, Block header, Variable x) {
   b.def(x, b.binary(Opcode::kAdd, b.use(x), b.i64(1)));
   Block on = b.create_block();
@@ -50,14 +50,14 @@ void end_loop(FunctionBuilder& b, Block header, Variable x) {
   b.switch_to(on);
 }
 
-// One loop a Variable, side by side.
+// One loop for each Variable, one after the other.
 void side_by_side(FunctionBuilder& b, int k) {
   std::vector<Variable> xs = declare(b, k);
   for (Variable x : xs) end_loop(b, begin_loop(b), x);
   return_sum(b, xs);
 }
 
-// In each other, and the innermost reads and writes all.
+// Nested loops; the innermost reads and writes all Variables.
 void nested(FunctionBuilder& b, int k) {
   std::vector<Variable> xs = declare(b, k);
   std::vector<Block> headers;
@@ -67,7 +67,7 @@ void nested(FunctionBuilder& b, int k) {
   return_sum(b, xs);
 }
 
-// Choices, each of which writes one Variable on one way and another on the other.
+// Branches, each of which writes one Variable on one path and another one on the other path.
 void webs(FunctionBuilder& b, int k) {
   std::vector<Variable> xs = declare(b, k);
   for (int i = 0; i < k; ++i) {
@@ -85,7 +85,7 @@ void webs(FunctionBuilder& b, int k) {
   return_sum(b, xs);
 }
 
-// Values that live while loops run.
+// Values that are live across loops.
 void long_lives(FunctionBuilder& b, int k) {
   std::vector<Value> values;
   for (int i = 0; i < k; ++i) values.push_back(b.binary(Opcode::kMul, b.param(0), b.i64(i)));
@@ -121,7 +121,7 @@ size_t live_members(const jit::Function& f) {
   return members;
 }
 
-// All that takes time or memory later.
+// Returns the sum of all sizes that cost time or memory later.
 size_t size_of(const jit::Function& f) {
   return f.insts.size() + f.values.size() + f.edges.size() + f.pool.size() + live_members(f);
 }
@@ -152,7 +152,7 @@ TEST(PlainForm, is_for_bombs_only) {
   }
 }
 
-// Both forms of the same body, in the interpreter and in code.
+// Runs both forms of the same body, in the interpreter and as code.
 TEST(PlainForm, is_the_same_body) {
   for (const Describe& d :
        {Describe(side_by_side), Describe(nested), Describe(webs), Describe(long_lives)}) {
@@ -179,7 +179,8 @@ TEST(PlainForm, is_the_same_body) {
   }
 }
 
-// ---- What it is made of -----------------------------------------------------------------------
+// ---- Its instructions
+// -----------------------------------------------------------------------------
 
 constexpr const char* kMemoryText = R"(
 func @words(i64, i64) -> i64 {
@@ -245,7 +246,7 @@ TEST(FrameMemory, is_refused_by_the_optimizing_compiler) {
 
 // ---- Limits of a compilation ------------------------------------------------------------------
 
-// Over behind the n-th pass.
+// A limit that is reached after the n-th pass.
 struct AfterPasses final : jit::CompileLimit {
   explicit AfterPasses(size_t most) : most(most) {}
   bool over(const char* pass) override {

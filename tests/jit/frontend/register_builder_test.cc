@@ -11,7 +11,7 @@
 namespace uptier::test::register_builder_test {
 namespace {
 
-// An int is an i32; a wide one is an i64, and both make wide ones.
+// An int is an i32, a wide one is an i64; both together make a wide one.
 struct Width {
   int bits = 0;
 
@@ -57,7 +57,7 @@ class Sum : public RegisterBuilder<Width> {
       case 2: return flow_if(b_.binary(Opcode::kLtS, get(1), get(0)), 3, 6);
       case 3: {
         guard(b_.binary(Opcode::kLtS, get(1), b_.i32(100)), GuardReason::kUser);
-        state_here();  // is the same
+        state_here();  // a frame state that is already there
         Value sum = convert(get(2), type(2), {64});
         set(2, {64}, b_.binary(Opcode::kAdd, sum, b_.i64(kLarge)));
         return set(3, {64}, get(2));
@@ -82,9 +82,10 @@ TEST(RegisterCode, finds_blocks_loops_and_what_is_live) {
   EXPECT_EQ(code.live[6], set_of({2}));
 }
 
-// ---- What is refused ----------------------------------------------------------------------------
+// ---- Errors
+// --------------------------------------------------------------------------------------
 
-// Uses a register, and goes to a place, of its own.
+// A description with a chosen register and a chosen jump target, which may be out of range.
 class Wrong : public RegisterBuilder<Width> {
  public:
   Wrong(const RegisterCode& code, RegisterTypes<Width>& types, FunctionBuilder& b, size_t registers,
@@ -103,7 +104,7 @@ class Wrong : public RegisterBuilder<Width> {
   uint32_t to_;
 };
 
-// Returns what is wrong with a function of an instruction that jumps `to` somewhere.
+// Returns the error of a function whose only jump goes to step `to`.
 std::string refusal(size_t registers, int reg, uint32_t to) {
   const RegisterStep steps[] = {{set_of({0}), {}, false, to}, {{}, {}, false}};
   RegisterCode code(steps);
@@ -150,7 +151,7 @@ TEST(RegisterBuilder, types_go_around_loops_and_frames_name_what_is_live) {
   EXPECT_EQ(types.guards[0].place, 3u);
   EXPECT_EQ(types.guards[0].registers, types.loops[0].registers);
 
-  for (int build = 0; build < 2; ++build) {  // the same each time
+  for (int build = 0; build < 2; ++build) {  // both builds are the same
     FunctionBuilder b(s, "sum");
     EXPECT_FALSE(Sum(code, types, b, 4, false).walk());
     EXPECT_EQ(types.guards.size(), 1u);

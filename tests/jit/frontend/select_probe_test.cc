@@ -1,5 +1,5 @@
-// Conditions of selections in loops: which are observed, that what is counted is what happened, and
-// that nobody pays who is not instrumented.
+// Probes of the conditions of selections in loops: which are observed, that the counts are right,
+// and that code without instrumentation pays nothing.
 #include "jit/frontend/select_probes.h"
 
 #include <array>
@@ -10,9 +10,9 @@
 namespace uptier::test::select_probe_test {
 namespace {
 
-// chase: follows one of two links, as words say, as often as the second argument says; another
-// selection is added up, and nothing waits for it, and one is in no loop. where: counts up one of two
-// words.
+// @chase follows one of two links, chosen by the words in memory, as often as the second argument
+// says. Its second selection is only added up, so nothing waits for it, and its third is outside of
+// the loop. @where increments one of two words.
 constexpr const char* kText = R"(
 func @chase(ref, i32) -> i32 {
 b0(v0: ref, v1: i32):
@@ -145,13 +145,14 @@ TEST(SelectProbes, random_programs_count_pairs_too) {
   EXPECT_GT(pairs_of_random_programs(jit::place_select_probes), 500u);
 }
 
-// ---- Nobody pays who is not instrumented --------------------------------------------------------
+// ---- Plain code pays nothing
+// ---------------------------------------------------------------------
 
 TEST(SelectProbes, plain_code_is_what_it_is_without) {
   EXPECT_GT(probes_that_plain_code_leaves_out(jit::place_select_probes, 20), 0u);
 }
 
-// The instruction budget of the fast path.
+// The instruction budget of the probe's fast path.
 TEST(SelectProbes, a_pair_costs_what_it_is_thought_to_cost) {
   jit::Module m = probed();
   CodeMachine machine;
@@ -174,7 +175,8 @@ constexpr uint32_t kWords = 64;
 struct Selecting : IrRuntime {
   explicit Selecting(const Options& o) : IrRuntime(parse_or_die(kText), o), scope(*runtime) {}
 
-  // Counts up one of two words, by a bit of the round: bit 6 is never set, bit 0 always changes.
+  // Increments one of two words in each round, by a bit of the round's number: bit 6 is never set,
+  // bit 0 always changes.
   void where(uint32_t bit) {
     uint32_t two[2] = {};
     uint32_t set = 0;
@@ -198,7 +200,8 @@ TEST(SelectProbes, a_profile_at_interval_1_has_every_pair) {
   Selecting r(watching({{"adaptive", "off"}}));
   for (int i = 0; i < 10; ++i) r.where(1);
   r.runtime->flush();
-  // 63 to 1: on, off, ..., on; the next call's first comes behind the last one's.
+  // The rounds count from 63 down to 1, so the condition goes on, off, ..., on. The first value of
+  // each later call pairs with the last value of the call before.
   EXPECT_EQ(r.pairs(), (std::map<int64_t, uint64_t>{{1, 311}, {2, 310}, {3, 9}}));
 }
 

@@ -1,4 +1,4 @@
-// Descriptions that are made in the tables of those before.
+// Descriptions that reuse the tables of earlier ones.
 #include "jit/frontend/spare_build.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace uptier::test::spare_build_test {
 namespace {
 
-// A host with Variables, joins and loops: `size` statements of them.
+// A host that describes a function of `size` statements, with Variables, joins and loops.
 class Host {
  public:
   Host(FunctionBuilder& b, uint64_t seed) : b_(b), r_(seed) {
@@ -101,7 +101,8 @@ TEST(SpareBuild, misuse_goes_with_its_builder) {
   EXPECT_EQ(text_of(b, 3, 9, &f), text_of(fresh, 3, 9, &f));
 }
 
-// Describes one block of so many constants; returns the room that the builder had for them before.
+// Describes one block with `constants` constants; returns how many instructions the builder had
+// room for before.
 size_t room_for(jit::SpareBuild& spare, size_t constants) {
   FunctionBuilder b = spare.begin(kSignature, "f");
   size_t room = BuilderAccess::impl(b).f.insts.capacity();

@@ -1,4 +1,5 @@
-// The verifier of built functions looks at less than the whole verifier, and must say the same.
+// The verifier of built functions checks less than the full verifier, and must give the same
+// verdict.
 #include "jit/frontend/verify_built.h"
 
 #include <gtest/gtest.h>
@@ -14,8 +15,8 @@ namespace {
 
 constexpr Type kTypes[] = {Type::kI32, Type::kI64, Type::kF32, Type::kF64, Type::kRef};
 
-// A host that is wrong now and then, in ways that a builder lets through: operands of other types,
-// from blocks that need not have been run, blocks that are not filled, guards without a state.
+// A host that is wrong now and then, in ways that the builder accepts: operands of the wrong type,
+// values from blocks that do not dominate, blocks that are not filled, guards without a state.
 class CarelessHost {
  public:
   explicit CarelessHost(uint64_t seed) : r_(seed), careless_(r_.chance(50) ? 3 : 0) {}
@@ -36,7 +37,7 @@ class CarelessHost {
   }
   Type any_type() { return kTypes[r_.below(std::size(kTypes))]; }
 
-  // A value of the type from this block or the entry; or, carelessly, any.
+  // Returns a value of the type from this block or the entry; or, if careless, any value.
   Value value(FunctionBuilder& b, Type t) {
     bool any = careless(), elsewhere = careless();
     for (int tries = 0; tries < 8; ++tries) {
@@ -162,7 +163,7 @@ TEST(VerifyBuilt, passes_what_is_right) {
   }
 }
 
-// What was not made by the builder is not vouched for.
+// The builder does not vouch for a function that it did not make.
 TEST(VerifyBuilt, an_adopted_function_is_verified_whole) {
   FunctionBuilder b({{}, Type::kI32}, "f");
   b.ret(b.i32(1));

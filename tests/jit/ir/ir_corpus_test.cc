@@ -42,8 +42,8 @@ TEST(IrCorpus, every_file_prints_and_parses_back_to_the_same_text) {
   }
 }
 
-// Every operation of the table appears with every type that its row allows, but for what only the
-// baseline compiles (plain_form_test.cc).
+// Every operation of the table appears with every type that its row allows, except operations of
+// the plain form, which only the baseline compiles (plain_form_test.cc).
 TEST(IrCorpus, covers_every_operation_and_type) {
   std::set<std::pair<Opcode, Type>> seen;
   for (const CorpusFile& file : load_corpus()) {

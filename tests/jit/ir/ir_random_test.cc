@@ -1,4 +1,4 @@
-// Random programs: they are well formed, they end, and what they compute is a function of the seed.
+// Random programs are well formed, they terminate, and their results depend on the seed only.
 #include "tests/support/random_ir.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST(RandomIr, a_seed_gives_one_program) {
   EXPECT_NE(jit::to_text(random_module(7)), jit::to_text(random_module(8)));
 }
 
-// The text form of a program does what the program does.
+// A program and its parsed text form have the same effects.
 TEST(RandomIr, programs_end_and_their_text_does_the_same) {
   Scratch scratch;
   uint64_t trapped = 0, most = 0;
@@ -87,7 +87,7 @@ TEST(RandomIr, programs_end_and_their_text_does_the_same) {
       most = std::max(most, steps);
     }
   }
-  // Most programs run to their end, so that what they compute is compared.
+  // Most programs must not trap, so that there are results to compare.
   EXPECT_LT(trapped, kSeeds * 3 / 3);
   EXPECT_GT(trapped, 0u);
   EXPECT_LT(most, 2'000'000u);
@@ -104,7 +104,7 @@ TEST(RandomIr, programs_use_every_operation) {
     auto o = static_cast<Opcode>(op);
     bool left_out = o == Opcode::kCallIndirect || o == Opcode::kTrap ||
                     info(o).shape == Shape::kBulk ||
-                    o == Opcode::kFrameMemory;  // of plain bodies: plain_form_test.cc
+                    o == Opcode::kFrameMemory;  // of the plain form; see plain_form_test.cc
     EXPECT_TRUE(left_out || seen[o] > 0) << info(o).text;
   }
 }

@@ -1,5 +1,5 @@
-// Calls of the host's that copy or fill: done without the call where the length is a small constant
-// or was seen to be one, with the same answers, the same traps and the same memory.
+// Host calls that copy or fill: if the length is a small constant, or was observed to be one, the
+// code does the work without the call, with the same answers, traps and memory.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -42,7 +42,7 @@ std::string body(const std::string& name, const std::string& length, const std::
 }
 std::string op_of(bool copies) { return copies ? "copies" : "fills"; }
 
-// What a call does to memory; whether it is in range.
+// Applies a copy or fill to `bytes`; returns whether it is in range.
 bool model(std::string& bytes, bool copies, uint32_t to, uint32_t what, uint32_t n) {
   if (!in_range(to, n) || (copies && !in_range(what, n))) return false;
   if (copies) {
@@ -53,7 +53,7 @@ bool model(std::string& bytes, bool copies, uint32_t to, uint32_t what, uint32_t
   return true;
 }
 
-// Places around the ends of memory and of each other.
+// Returns addresses near the end of memory and ranges that touch or overlap.
 std::vector<std::pair<uint32_t, uint32_t>> places(bool copies, uint32_t n) {
   constexpr auto kEnd = static_cast<uint32_t>(Scratch::kSize);
   if (!copies) {
@@ -69,7 +69,7 @@ struct Mover {
   explicit Mover(const std::string& text, const Options& o)
       : runtime(parse_or_die(text, hosts), o), scope(*runtime.runtime) {}
 
-  // Whether a call does what the model says, in memory and in its answer.
+  // Checks that a call does the same as the model, in memory and in its answer.
   void expect(const std::string& name, bool copies, uint32_t to, uint32_t what, uint32_t n) {
     std::string want = scratch.bytes();
     bool inside = model(want, copies, to, what, n);
@@ -119,7 +119,7 @@ TEST(BulkCalls, without_the_promise_a_constant_length_is_a_call) {
   EXPECT_EQ(calls - before, 1u);
 }
 
-// The length is loaded, at a place that no test copies to.
+// The code loads the length from this address. No test copies to it.
 constexpr uint32_t kLengthAt = 2000;
 
 Options guessing(std::initializer_list<std::pair<const char*, const char*>> more = {}) {
@@ -141,7 +141,7 @@ struct Guesser : Mover {
     std::string length = "load.i32 v0+" + std::to_string(kLengthAt) + "\n  probe value v3\n";
     return body("copies", length, "copies") + body("fills", length, "fills");
   }
-  // Returns how often the host's function was called.
+  // Returns how often the host function was called.
   uint64_t run(bool copies, uint32_t n, int times) {
     uint64_t before = calls;
     for (int i = 0; i < times; ++i) {

@@ -1,4 +1,4 @@
-// Constants that wait in a register: stored bit for bit, by code and by the interpreter.
+// Constants that stay in a register: code and the interpreter store the same bits.
 #include "jit/ir/print.h"
 #include "jit/opt/passes.h"
 #include "tests/support/compare.h"
@@ -7,7 +7,7 @@
 namespace uptier::test::keep_constants_test {
 namespace {
 
-// The second is a signaling NaN, which nothing may quiet.
+// The second constant is a signaling NaN, which must not become quiet.
 constexpr const char* kStores = R"(func @fill(ref, i64, i64) -> i64 {
 b0(v0: ref, v1: i64, v2: i64):
   jump b1(v1)
@@ -45,7 +45,7 @@ TEST(KeepConstants, are_stored_bit_for_bit) {
   }
 }
 
-// Three constants, and none is made in the loop: each move of 64 bits stands in front of it.
+// Three constants, and the loop materializes none: each 64-bit move precedes it.
 TEST(KeepConstants, a_round_makes_none) {
   auto module = jit::parse_module(kStores, {"stores", {}});
   ASSERT_TRUE(module.ok()) << module.error().message;

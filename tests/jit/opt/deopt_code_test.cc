@@ -1,4 +1,5 @@
-// Exits of optimized code into baseline code: wherever it is left, the answer is the interpreter's.
+// Deoptimization from optimized into baseline code: wherever the code exits, the answer is the
+// interpreter's.
 #include "jit/analysis/deopt_targets.h"
 #include "jit/code/leave.h"
 #include "tests/support/compare.h"
@@ -10,19 +11,19 @@
 namespace uptier::test::deopt_code_test {
 namespace {
 
-// All functions of a module as optimized code that asks at every guard and block whether to leave,
-// and as baseline code that can be entered.
+// All functions of a module, as optimized code that asks at every guard and block whether to leave,
+// and as baseline code that can be entered in the middle.
 class LeavingModule {
  public:
   struct How {
     bool asks = true;
     bool to_host = false;
-    // By function; empty: nothing is pruned.
+    // Block counts by function; empty: nothing is pruned.
     std::function<std::vector<uint64_t>(const jit::Function&)> counts = {};
     Copy copy = Copy::kPlain;
-    // By function: what is guessed of its value probes.
+    // Speculated values of value probes, by function.
     std::function<std::vector<jit::SiteValues>(const jit::Function&)> values = {};
-    // Every call is hot, and what is called may take its place.
+    // Every call is hot, and callees may be inlined.
     bool inlines = false;
   };
 
@@ -50,13 +51,13 @@ class LeavingModule {
   const jit::Code& optimized(uint32_t i) const { return *optimized_[i]; }
   const jit::Code& baseline(uint32_t i) const { return *baseline_[i]; }
 
-  // Says whether the ask with this number, from 1, is to leave.
+  // Returns whether ask number n, from 1, leaves.
   std::function<bool(uint64_t)> force = [](uint64_t) { return false; };
-  // What the host's interpreter answers.
+  // Returns the answer of the host's interpreter.
   std::function<uint64_t(const jit::ExitRow&, const std::vector<uint64_t>& slots)> resume;
   uint64_t asks = 0;
   uint64_t exits = 0;    // into baseline code
-  uint64_t parents = 0;  // frames of callers that they made
+  uint64_t parents = 0;  // caller frames that these exits rebuilt
   uint64_t resumed = 0;  // into the host's interpreter
 
  private:
@@ -143,7 +144,7 @@ class LeavingModule {
   std::vector<std::vector<uint64_t>> slabs_;
 };
 
-// Which asks leave.
+// Decides which asks leave.
 struct Force {
   const char* name;
   std::function<bool(uint64_t)> forces;
@@ -165,8 +166,8 @@ struct Tally {
   uint64_t parents = 0;
 };
 
-// Runs every function of a random module, leaving as each force says. Returns the first difference
-// from the interpreter, or "".
+// Runs every function of a random module once for each Force. Returns the first difference from the
+// interpreter, or "".
 std::string compare(uint64_t seed, const RandomOptions& options, const LeavingModule::How& how,
                     Tally& tally) {
   jit::Module module = random_module(seed, options);
@@ -242,7 +243,7 @@ TEST(DeoptCode, inlined_bodies_leave_for_their_callers_frames_too) {
   EXPECT_GT(tally.parents, seeds());
 }
 
-// Whatever the profile says: blocks are left out that run all the same.
+// With arbitrary profiles: blocks that were pruned run all the same.
 TEST(DeoptCode, pruned_blocks_answer_the_same_when_they_are_reached) {
   corpus_raise = raise_in_context;
   Tally tally;
@@ -259,7 +260,7 @@ TEST(DeoptCode, pruned_blocks_answer_the_same_when_they_are_reached) {
   EXPECT_GT(tally.exits, seeds());
 }
 
-// A guess for each value probe, right or wrong: a small value, or a range.
+// Returns a guess for each value probe, right or wrong: a small value, or a range.
 std::vector<jit::SiteValues> wild_guesses(const jit::Function& f, Random& r) {
   std::vector<jit::SiteValues> guesses;
   for (jit::InstId id : jit::value_probes(f)) {
@@ -271,7 +272,7 @@ std::vector<jit::SiteValues> wild_guesses(const jit::Function& f, Random& r) {
   return guesses;
 }
 
-// Whatever is guessed of values: they are others all the same.
+// With arbitrary guesses: the real values differ.
 TEST(DeoptCode, guesses_of_values_answer_the_same_when_they_are_wrong) {
   corpus_raise = raise_in_context;
   Tally tally, asked;
@@ -286,7 +287,8 @@ TEST(DeoptCode, guesses_of_values_answer_the_same_when_they_are_wrong) {
   EXPECT_GT(tally.exits, seeds());
 }
 
-// ---- What it looks like -----------------------------------------------------------------------
+// ---- Listings
+// -------------------------------------------------------------------------------------
 
 std::string text_of(const jit::ExitValue& v) {
   using From = jit::ExitValue::From;
@@ -317,7 +319,7 @@ std::string exits_text(const jit::Code& code) {
   return text;
 }
 
-// A guard whose frame needs a register, a constant, and a value that only plainer code uses.
+// A guard whose frame state needs a register, a constant, and a value that only baseline code uses.
 constexpr const char* kGuarded = R"(
 func @guarded(i32, i64, f64) -> i64 {
 b0(v0: i32, v1: i64, v2: f64):
@@ -378,7 +380,7 @@ TEST(DeoptCode, a_host_gets_what_the_frame_state_names) {
   }
 }
 
-// A guard that makes the sum that it asks about leaves with what the sum was to be made of.
+// A guard that computes the sum it checks: on overflow it leaves with the operands of the sum.
 TEST(DeoptCode, a_sum_that_overflows_leaves_what_it_is_made_of) {
   jit::Module module = parse_or_die(R"(
 func @sum(i32, i32) -> i32 {
@@ -512,8 +514,8 @@ b0(v0: i32, v1: i32):
   }
 }
 
-// The bottom of three bodies in one frame goes to the host; with what it answers the two others go
-// on in frames of their own.
+// Three inlined bodies share one frame. The innermost one exits to the host; with the host's answer
+// the two others go on in their own frames.
 TEST(DeoptCode, a_callers_frame_goes_on_with_what_the_host_answers) {
   jit::Module module = parse_or_die(R"(
 func @inner(i32, f64) -> f64 {

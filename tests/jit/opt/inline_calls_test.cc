@@ -1,4 +1,5 @@
-// Inlining and guessed targets: what they make of a function, and that they change no answer.
+// Inlining and guarded devirtualization: the functions they produce, and that they change no
+// answer.
 #include "jit/opt/inline_calls.h"
 
 #include <fstream>
@@ -23,7 +24,7 @@ jit::Module read_module(const std::string& name) {
   return module.ok() ? std::move(*module) : jit::Module{};
 }
 
-// The module with calls inlined in every function, and what that found for its text.
+// Returns the module with calls inlined in every function, and with the profile's findings noted.
 jit::Module inlined(const jit::Module& module, const ModuleInlinees::Profiles& profiles) {
   ModuleInlinees source(module, profiles);
   jit::Module out = module;
@@ -76,7 +77,7 @@ TEST(InlineCalls, a_call_that_was_never_seen_to_run_stays_a_call) {
   EXPECT_TRUE(m.functions[m.find("nested").index()].inlined.empty());
 }
 
-// Addresses of text are no stubs; any distinct numbers will do.
+// IR text has no stubs; any distinct numbers will do.
 const void* made_up_entry(MethodId m) {
   return reinterpret_cast<const void*>(uintptr_t{0x1000} * (m.index() + 1));
 }
@@ -100,7 +101,8 @@ TEST(InlineCalls, targets_are_asked_for_as_the_golden_shows) {
   expect_round_trip(m);
 }
 
-// How many of two targets are asked for that were seen so often in 1000 executions.
+// Returns how many of two targets are guarded for, if they were seen `one` and `two` times in 1000
+// executions.
 size_t asked_for(uint64_t one, uint64_t two) {
   jit::Module before = read_module("devirtualize");
   jit::Module m = inlined(before, [&](const jit::Function& f) {
@@ -120,7 +122,8 @@ TEST(InlineCalls, a_rare_target_is_asked_for_where_little_else_is_left) {
   EXPECT_EQ(1u, asked_for(700, 40)) << "of what is left an eighth";
 }
 
-// A profile may name a target of another signature, of no entry, or with a count that is too great.
+// A profile may name a target with another signature or without an entry, or give a count that is
+// too large.
 TEST(InlineCalls, targets_that_cannot_be_are_not_asked_for) {
   jit::Module before = read_module("devirtualize");
   jit::Module m = inlined(before, [&](const jit::Function& f) {
@@ -172,7 +175,7 @@ struct Compared {
   size_t bodies = 0;
 };
 
-// The IR that inlining leaves, in the interpreter, against the IR as built.
+// Compares the IR after inlining with the IR as built, both in the interpreter.
 Compared compare_ir(uint64_t seed, const RandomOptions& options) {
   Compared c;
   jit::Module module = random_module(seed, options);
@@ -200,7 +203,7 @@ Compared compare_ir(uint64_t seed, const RandomOptions& options) {
                 (want.trap != TrapCode::kNone || same_value(t, got.bits, want.bits));
     if (!same) c.difference = "seed " + std::to_string(seed) + " f" + std::to_string(f);
   }
-  // A block that runs as a part of another function is counted where it belongs.
+  // A block that runs inlined counts for its own function.
   for (uint32_t f = 0; f < module.functions.size(); ++f) {
     auto want = oracle.site_counts(MethodId(f)), got = subject.site_counts(MethodId(f));
     for (uint32_t b = 0; b < module.functions[f].block_sites; ++b) {
@@ -222,7 +225,7 @@ TEST(InlineCalls, inlined_random_programs_answer_as_before) {
   EXPECT_GT(bodies, 200u);
 }
 
-// Machine code of a random module, some of whose calls are indirect, against the interpreter.
+// Compares the machine code of a random module, with some indirect calls, with the interpreter.
 Compared compare_code(uint64_t seed, const RandomOptions& options, Copy copy = Copy::kPlain) {
   Compared c;
   jit::Module module = random_module(seed, options);

@@ -1,4 +1,4 @@
-// The order of blocks by what was counted.
+// The order of blocks, by their counts.
 #include <gtest/gtest.h>
 
 #include "jit/frontend/parse.h"
@@ -7,7 +7,7 @@
 namespace uptier::test::layout_blocks_test {
 namespace {
 
-// Returns the blocks of the module's only function, in their order by these counts.
+// Returns the blocks of the module's only function in the order that these counts give.
 std::string order(const char* text, std::vector<uint64_t> counts) {
   auto module = jit::parse_module(text);
   if (!module.ok()) return module.error().message;
@@ -51,7 +51,8 @@ b2(v2: i32):
 }
 )";
 
-// Out of line it takes two jumps, in line it costs those that skip it one.
+// Out of line, the block costs two jumps when it runs; in line, it costs one jump when it is
+// skipped.
 TEST(LayoutBlocks, what_is_skipped_leaves_the_line_when_most_skip_it) {
   EXPECT_EQ(order(kSkipped, {1000, 500, 1000}), "012");
   EXPECT_EQ(order(kSkipped, {1000, 400, 1000}), "012");

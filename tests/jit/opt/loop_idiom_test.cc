@@ -1,5 +1,5 @@
-// Loops that one operation replaces, at the edges of what makes them one: the interpreter runs the
-// loop, the machine what became of it.
+// Loops that one operation replaces, at the limits of the pass: compares the original loop in the
+// interpreter with the transformed loop in machine code.
 #include "jit/opt/passes.h"
 #include "tests/support/compare.h"
 #include "tests/support/opt_harness.h"
@@ -7,7 +7,8 @@
 namespace uptier::test::store_in_bulk_test {
 namespace {
 
-// Elements of `bits` from one index to the other while the first is below `end`.
+// A loop that copies elements with `load` and `store`, each `width` bytes, from index v2 to index
+// v1 until v1 reaches v3.
 std::string copy_loop(const std::string& load, const std::string& store, int width) {
   return R"(func @copy(ref, i32, i32, i32) -> i32 {
 b0(v0: ref, v1: i32, v2: i32, v3: i32):
@@ -53,14 +54,14 @@ class Compared {
         oracle_(module_, interpret_options(scratch_)),
         code_(machine_, module_) {}
 
-  // Whether the pass has found its loop.
+  // Tests whether the pass recognized the loop.
   bool is_bulk() const {
     jit::Function f = module_.functions[0];
     jit::loop_idiom(f, {}, false);
     return jit::to_text(f).find(" by ") != std::string::npos;
   }
 
-  // Returns how the machine differs from the interpreter, or "".
+  // Returns how the machine code differs from the interpreter, or "".
   std::string call(std::vector<uint64_t> args) {
     const Signature& s = module_.functions[0].signature();
     Expected want = expected_of(oracle_, MethodId(0), args, scratch_);
@@ -115,7 +116,7 @@ TEST(StoreInBulk, what_faults_half_way_has_stored_what_lies_before_it) {
   faults(kFill, [](uint64_t base, uint64_t at) { return Words{base, at, 150, 0x1234}; });
 }
 
-// The last index before 2^32 is in the page, the first after it is not.
+// The last index before 2^32 is in the page; after the wrap-around, the first index is not.
 TEST(StoreInBulk, an_index_that_wraps_around_ends_the_run_there) {
   Compared fill(kFill);
   uint64_t base = fill.base() + 2000 - (uint64_t{1} << 32);
@@ -128,12 +129,12 @@ TEST(StoreInBulk, an_index_that_wraps_around_ends_the_run_there) {
   }
 }
 
-// While x is not n, below it or above it, with every kind of comparison, both ways round, up and
-// down, from where the loop ends at once and from where it would go round for ever.
+// Loops with every kind of comparison (not equal, below, above), with the operands in either order,
+// up and down, from starts where the loop ends at once and from starts where it would never end.
 TEST(StoreInBulk, rounds_are_counted_as_every_comparison_counts_them) {
   struct Case {
     const char* test;
-    bool turns;  // where it holds
+    bool turns;  // whether the loop repeats while the test holds
     int step;
   };
   const Case cases[] = {

@@ -1,11 +1,11 @@
-// The instrumented copy of optimized code against the interpreter: the same answers, and the same
-// block counts wherever the code still observes the block.
+// Compares the instrumented copy of optimized code with the interpreter: the same answers, and the
+// same counts of every block that the code still observes.
 #include "tests/support/opt_harness.h"
 
 namespace uptier::test::opt_counts_test {
 namespace {
 
-// The sites of each function that its code observes, as flags by block site - 1.
+// Returns the sites of a function that its code observes, as flags by block site - 1.
 std::vector<bool> observed_blocks(const jit::Code& code, const jit::Function& f) {
   std::vector<bool> seen(f.block_sites);
   for (SiteId s : jit::observed_sites(code)) {
@@ -50,7 +50,7 @@ TEST(OptCounts, corpus_counts_are_the_interpreters) {
     jit::Interpreter oracle(file.module, interpret_options(scratch));
     auto address = [&](MethodId m) { return reinterpret_cast<uint64_t>(code.entry(m)); };
     for (const CorpusRun& run : file.runs) {
-      // How deep the stack is differs.
+      // The depth at which the stack is exhausted differs.
       if (run.expected.trap == TrapCode::kStackExhausted) continue;
       scratch.fill();
       interpret(oracle, run.method, run.arguments(scratch, jit::Interpreter::address_of));
@@ -100,13 +100,14 @@ TEST(OptCounts, random_programs_count_as_the_interpreter_does) {
     ASSERT_EQ("", compare_random(seed, {.guards = true}, tally));
   }
   EXPECT_GT(tally.traps, 0u);
-  // Conditions that are decided make blocks unknown. The passes that there are remove no others.
+  // Only conditions that the compiler decides make blocks unobserved; the passes remove no other
+  // blocks.
   EXPECT_GT(tally.unknown, 0u);
   EXPECT_LT(tally.unknown, tally.blocks / 4);
   EXPECT_EQ(tally.unknown_that_ran, 0u);
 }
 
-// Many values at once: the slab lives in a slot, and every count reloads it.
+// Many live values: the slab's address is spilled, and every count reloads it.
 TEST(OptCounts, counts_are_exact_where_registers_are_short) {
   corpus_raise = raise_in_context;
   Tally tally;
@@ -131,8 +132,8 @@ TEST(OptCounts, no_profile_changes_a_count) {
   }
 }
 
-// The load could be folded into the addition behind the second block's probe; it must not be, or
-// that block would be counted though it was never reached.
+// The load could be folded into the addition after the second block's probe. That must not happen,
+// or a block would be counted that was never reached.
 TEST(OptCounts, a_trap_is_on_its_side_of_the_count) {
   jit::Module m = *jit::parse_module(R"(
 func @f(ref, i32) -> i32 {
@@ -156,9 +157,10 @@ b1:
   EXPECT_EQ(code.slabs()[0], (std::vector<uint64_t>{2, 1}));
 }
 
-// ---- What is made -----------------------------------------------------------------------------
+// ---- Code
+// -----------------------------------------------------------------------------------------
 
-// Functions compiled one by one.
+// Compiles functions one by one.
 class Compiler : private jit::CallResolver {
  public:
   std::unique_ptr<jit::Code> must(const jit::Function& f, const jit::OptimizeRequest& r) {
@@ -250,7 +252,8 @@ b4:
   Compiler c;
   auto plain = c.must(m.functions[0], request(Copy::kPlain));
   auto copy = c.must(m.functions[0], request(Copy::kInstrumented));
-  // b4 is appended to b3, and of two probes without code between them the second has the address.
+  // b4 is appended to b3. Where two probes have no code between them, the second one owns the
+  // address.
   EXPECT_EQ(jit::observed_sites(*plain), (std::vector<SiteId>{1, 2, 3, 5}));
   EXPECT_EQ(jit::observed_sites(*copy), (std::vector<SiteId>{1, 2, 3, 4, 5}));
   std::string text = disassemble(copy->base(), copy->size());

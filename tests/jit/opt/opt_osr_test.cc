@@ -1,4 +1,4 @@
-// OSR versions: entered from running baseline frames, at every loop header and at different visits.
+// OSR versions, entered from running baseline frames at every loop header and at different visits.
 #include "jit/analysis/frame_layout.h"
 #include "jit/analysis/loop_scope.h"
 #include "jit/opt/osr_entry.h"
@@ -7,7 +7,8 @@
 namespace uptier::test::opt_osr_test {
 namespace {
 
-// All functions of a module as baseline code; one of them leaves at the n-th visit of one loop.
+// All functions of a module as baseline code; one of them enters an OSR version at the n-th visit
+// of one loop.
 class OsrModule {
  public:
   OsrModule(CodeMachine& machine, const jit::Module& module)
@@ -27,7 +28,7 @@ class OsrModule {
     }
   }
 
-  // The next run enters the optimized version at visit `visit` of the loop, once.
+  // Makes the next run enter the optimized version at visit `visit` of the loop, once.
   bool arm(uint32_t method, LoopId loop, uint64_t visit, Copy copy = Copy::kPlain) {
     auto code = jit::compile_optimized(input(method), {.osr_loop = loop, .copy = copy});
     EXPECT_TRUE(code.ok()) << code.error().message;
@@ -43,7 +44,7 @@ class OsrModule {
     return true;
   }
   bool entered() const { return entered_; }
-  // Of the version that was armed last: its code, and what it counted if it is a copy that counts.
+  // The code of the version that was armed last, and its counts if it is an instrumented copy.
   const jit::Code& osr() const { return *osr_; }
   const std::vector<uint64_t>& slab() const { return slab_; }
   const void* entry(uint32_t m) const { return machine_.stubs->stub(MethodId(m)); }
@@ -85,7 +86,7 @@ class OsrModule {
   bool entered_ = false;
 };
 
-// A random module, whose last function is called with arguments of the same seed.
+// A random module; its last function is called with arguments from the same seed.
 struct OsrCase {
   OsrCase(uint64_t seed, const RandomOptions& options)
       : module(random_module(seed, options)), code(machine, module) {
@@ -94,7 +95,7 @@ struct OsrCase {
   }
 
   const Signature& signature() const { return module.functions[last].signature(); }
-  // What the interpreter answers.
+  // Returns the interpreter's answer.
   Answer wanted() {
     scratch.fill();
     corpus_notes = 0;
@@ -116,7 +117,7 @@ struct OsrCase {
 };
 
 // Enters every loop of the module's last function at visits 0, 1 and 2. Returns the first
-// difference from the interpreter, or "", and adds up the entries.
+// difference from the interpreter, or "". Adds to the number of entries.
 std::string compare_osr(uint64_t seed, const RandomOptions& options, uint64_t& entries) {
   OsrCase c(seed, options);
   const Type result = c.signature().result;
@@ -157,8 +158,8 @@ struct Counted {
   uint64_t blocks = 0, executions = 0;
 };
 
-// Runs the module's last function in instrumented copies that are entered where each loop first
-// begins. From there on a copy runs all that the loop ever does in a method that is called once.
+// Runs the module's last function and enters an instrumented copy at the first visit of each loop.
+// In a method that is called once, the copy then runs every remaining iteration of the loop.
 // Returns the first difference from the interpreter, or "".
 std::string compare_osr_counts(uint64_t seed, Counted& counted) {
   OsrCase c(seed, {.functions = 2, .depth = 4});
@@ -194,7 +195,7 @@ TEST(OptOsr, copies_count_what_the_interpreter_counts_in_their_loop) {
   EXPECT_GT(counted.executions, 1000u);
 }
 
-// The function that begins at a loop is a function like any other.
+// The function that starts at a loop is well formed like any other.
 TEST(OptOsr, entered_functions_verify) {
   size_t loops = 0;
   for (uint64_t seed = 1; seed <= 100; ++seed) {

@@ -1,4 +1,5 @@
-// The passes: a golden before and after for each, and the law that no pass changes an answer.
+// The passes: a golden test with IR before and after each, and the law that no pass changes an
+// answer.
 #include <fstream>
 #include <map>
 
@@ -26,7 +27,7 @@ void layout_by_shape(jit::Function& f) {
   jit::layout_blocks(f, loops, jit::estimate_frequencies(f, control, loops, {}));
 }
 
-// As if half of all executions of the function came to every block behind its entry.
+// Runs a pass with counts by which half of all executions reach every block after the entry.
 template <void (*kPass)(jit::Function&, const jit::BlockCounts&)>
 void with_halves(jit::Function& f) {
   std::vector<uint64_t> counts(f.block_sites, 500);
@@ -34,14 +35,14 @@ void with_halves(jit::Function& f) {
   kPass(f, counts);
 }
 
-// As if each block ran more often than those that were built before it.
+// Runs the pass with counts that rise in build order.
 void split_by_rising_counts(jit::Function& f) {
   std::vector<uint64_t> counts(f.block_sites);
   for (size_t n = 0; n < counts.size(); ++n) counts[n] = 1000 * (n + 1);
   jit::split_guards(f, counts);
 }
 
-// As if every loop went round a hundred times.
+// Runs the pass with counts of a hundred rounds for every loop.
 void unroll_long(jit::Function& f) {
   jit::LoopNest loops = jit::find_loops(f, jit::analyze_control_flow(f));
   std::vector<uint64_t> counts(f.block_sites);
@@ -58,8 +59,8 @@ void hoist_loads_plain(jit::Function& f) { jit::licm_loads(f, false); }
 void forward_counting(jit::Function& f) { jit::store_to_load_forwarding(f, true); }
 void settle_intervals(jit::Function& f) { jit::value_range_propagation(f); }
 
-// What stands behind a selection was seen to change in one of a hundred executions, where nothing
-// was seen of any.
+// Runs the pass with observations of every selection: in one of a hundred executions the condition
+// differs from the last one.
 void split_predictable(jit::Function& f) {
   jit::place_select_probes(f, jit::find_loop_forest(f));
   std::vector<jit::SelectTurns> seen;
@@ -73,7 +74,8 @@ void assume_first_is_7(jit::Function& f) {
   jit::specialize_params(f, {&seven, 1});
 }
 
-// The first probe of each function sees 7 only, the others what lies from -10 to 90.
+// Speculates that the first value probe of each function sees only 7, and the others only -10 to
+// 90.
 void guess_7_and_a_range(jit::Function& f) {
   std::vector<jit::SiteValues> guesses;
   for (jit::InstId id : jit::value_probes(f)) {
@@ -182,7 +184,7 @@ TEST(OptPasses, lengths_are_guessed_as_their_golden_shows) {
   expect_pass_golden("specialize_memcpy", guess_7_bytes);
 }
 
-// What counts up to a trap counts the round that traps.
+// If iterations are counted up to a trap, the round that traps must be counted.
 TEST(OptPasses, loads_that_may_trap_stay_where_rounds_are_counted) {
   auto path = std::filesystem::path(UPTIER_SOURCE_DIR) / "tests" / "opt" / "licm_loads.uir";
   auto module = jit::parse_module(read(path), {"licm_loads", {}});
@@ -195,7 +197,7 @@ TEST(OptPasses, loads_that_may_trap_stay_where_rounds_are_counted) {
   EXPECT_EQ(f.blocks.size(), blocks + 1);
 }
 
-// The answer of the module's last function, with everything it wrote.
+// Returns the answer of the module's last function, with the memory it wrote.
 std::string run_last(const jit::Module& m, uint64_t seed, Scratch& scratch) {
   scratch.fill();
   corpus_notes = 0;
@@ -209,7 +211,7 @@ std::string run_last(const jit::Module& m, uint64_t seed, Scratch& scratch) {
          scratch.bytes();
 }
 
-// Answers with the arguments that were assumed.
+// Runs with the arguments that the pass assumes.
 TEST(OptPasses, what_is_assumed_and_holds_changes_no_answer) {
   Scratch scratch;
   for (uint64_t seed = 1; seed <= 100; ++seed) {
@@ -244,7 +246,7 @@ TEST(OptPasses, no_pass_changes_an_answer_or_breaks_a_rule) {
   }
 }
 
-// What one pass leaves of a switch, another takes apart: each edge has arguments of its own.
+// Two passes transform the same switch, so each edge needs its own list of arguments.
 TEST(OptPasses, edges_of_a_switch_that_was_taken_apart_share_no_arguments) {
   jit::Module m = *jit::parse_module(R"(func @f(i32, i32, i32) -> i32 {
 b0(v0: i32, v1: i32, v2: i32):
@@ -291,7 +293,7 @@ TEST(OptPasses, all_passes_in_order_keep_answers_under_any_counts) {
   EXPECT_GT(measured, 100u);
 }
 
-// Probes of selections and branches that have seen nothing leave nothing behind.
+// Probes of selections and branches without observations do not change optimized code.
 TEST(OptPasses, optimized_code_does_not_depend_on_probes_of_conditions) {
   size_t probes = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -310,7 +312,8 @@ TEST(OptPasses, optimized_code_does_not_depend_on_probes_of_conditions) {
   EXPECT_GT(probes, 10u);
 }
 
-// A dominator precedes what it dominates in every layout, which the register allocator relies on.
+// In every layout a dominator precedes the blocks it dominates; the register allocator relies on
+// that.
 TEST(OptPasses, layouts_put_dominators_first_under_any_counts) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Random r(seed);
@@ -360,13 +363,15 @@ TEST(OptFrequencies, shape_and_counts_give_finite_frequencies) {
   }
 }
 
-// A nest as deep as no program has it: the flow through it would take minutes, and overflow.
+// A nest deeper than in any real program: solving the flow through it would take minutes and
+// overflow.
 TEST(OptFrequencies, deep_nests_are_estimated_by_shape) {
   constexpr uint32_t kDepth = 400;
   std::string text = "func @deep(i32) -> i32 {\nb0(v0: i32):\n  jump b1\n";
   auto block = [](uint32_t n) { return "b" + std::to_string(n); };
   for (uint32_t n = 1; n <= kDepth; ++n) text += block(n) + ":\n  jump " + block(n + 1) + "\n";
-  for (uint32_t n = 1; n <= kDepth; ++n) {  // the latch of the loop whose header is kDepth + 1 - n
+  for (uint32_t n = 1; n <= kDepth; ++n) {  // block n is the latch of the loop whose header is
+                                            // block kDepth + 1 - n
     text += block(kDepth + n) + ":\n  branch v0, " + block(kDepth + 1 - n) + ", " +
             block(kDepth + n + 1) + "\n";
   }
@@ -386,7 +391,7 @@ TEST(OptFrequencies, deep_nests_are_estimated_by_shape) {
   EXPECT_EQ(q.of, jit::estimate_frequencies(f, control, loops, {}).of) << "by shape";
 }
 
-// A loop nest of which samples met the inner loop and not what is around it.
+// A loop nest whose samples hit the inner loop but not the outer one.
 constexpr const char* kNest = R"(
 func @nest(i32) -> i32 {
 b0(v0: i32):
@@ -405,7 +410,7 @@ b4:
 }
 )";
 
-// By the number that a block has in the text.
+// Returns the frequencies, indexed by the block's number in the text.
 jit::Frequencies nest_frequencies(std::vector<uint64_t> counts, double sample) {
   jit::Module m = *jit::parse_module(kNest, {"nest", {}});
   const jit::Function& f = m.functions[0];
@@ -422,11 +427,11 @@ jit::Frequencies nest_frequencies(std::vector<uint64_t> counts, double sample) {
 }
 
 TEST(OptFrequencies, what_no_sample_met_is_not_cold_where_few_were_taken) {
-  // Sites are b0 to b4. One burst met b2 for 32 rounds; an execution seen stands for 1000.
+  // Sites are b0 to b4. One burst saw 32 rounds of b2; each observed execution stands for 1000.
   jit::Frequencies q = nest_frequencies({1, 0, 32'000, 0, 1}, 1000);
   for (uint32_t b = 0; b < 5; ++b) EXPECT_FALSE(q.cold[b]) << b;
   EXPECT_GT(q.of[2], 8 * q.of[1]);
-  EXPECT_FLOAT_EQ(q.of[3], q.of[1]);  // what enters the inner loop leaves it
+  EXPECT_FLOAT_EQ(q.of[3], q.of[1]);  // every execution of the inner loop leaves it once
 }
 
 TEST(OptFrequencies, what_many_samples_missed_is_cold) {

@@ -1,5 +1,6 @@
-// Probes of values in the instrumented copy of optimized code: what they see there is what the
-// interpreter saw, in loops, in what passes copy or remove, and on either side of what traps.
+// Value probes in the instrumented copy of optimized code see the same values as in the
+// interpreter: in loops, in code that passes copy or remove, and before and after instructions that
+// trap.
 #include <cmath>
 
 #include "tests/support/opt_harness.h"
@@ -10,7 +11,7 @@ namespace {
 
 constexpr uint32_t kEntries = 256;
 
-// Which NaN a float is differs between the interpreter and compiled code.
+// Makes all NaNs the same: the interpreter and compiled code may produce different ones.
 uint64_t one_nan(uint64_t bits) {
   return std::isnan(std::bit_cast<double>(bits)) ? std::bit_cast<uint64_t>(std::nan("")) : bits;
 }
@@ -19,7 +20,7 @@ struct Tally {
   uint64_t events = 0, sites = 0, copied = 0, removed = 0, traps = 0;
 };
 
-// A module in copies of optimized code beside the interpreter.
+// Instrumented copies of optimized code for a module, compared with the interpreter.
 class Copies {
  public:
   explicit Copies(const jit::Module& module, const OptimizedModule::Counts& counts = nullptr)
@@ -75,7 +76,7 @@ class Copies {
     return compare_log();
   }
 
-  // In how many places of the code the site is.
+  // Returns the number of copies of the site in the code.
   size_t places_of(uint32_t m, SiteId site) const {
     const auto& rows = code_.codes()[m]->tables().probes;
     return static_cast<size_t>(std::ranges::count_if(
@@ -184,7 +185,7 @@ TEST(OptProbes, random_programs_observe_what_the_interpreter_sees) {
   EXPECT_GT(tally.removed, 0u);
 }
 
-// Many values at once: the slab lives in a slot.
+// Many live values: the slab's address is spilled.
 TEST(OptProbes, they_are_exact_where_registers_are_short) {
   corpus_raise = raise_in_context;
   Tally tally;
@@ -227,9 +228,9 @@ TEST(OptProbes, every_kind_on_every_type) {
   EXPECT_GT(tally.events, 4'000u);
 }
 
-// The probes of `around` are those of a loop that goes round three times, of `twice` those of a block
-// behind two others that tell its way, of `never` those of a block that is not there any more, of
-// `while` that of a test at the top of a loop. Sites are blocks, then probes in build order.
+// The probes are in: a loop that runs three rounds (@around), a block after two others that decide
+// its branch (@twice), a block that is removed (@never), a test at the top of a loop (@while).
+// Sites are blocks, then probes in build order.
 constexpr const char* kShapes = R"(
 func @around(i32) -> i32 {
 b0(v0: i32):
@@ -315,7 +316,7 @@ TEST(OptProbes, what_is_copied_adds_up_and_what_is_removed_sees_nothing) {
   EXPECT_GT(copies.places_of(3, 5), 1u);
 }
 
-// Each probe is between two instructions that may trap, and none of them needs what it sees.
+// Each probe is between two instructions that may trap, and neither needs the probed value.
 TEST(OptProbes, a_trap_is_on_its_side_of_the_probe) {
   jit::Module module = parse(R"(
 func @f(ref, i32) -> i32 {

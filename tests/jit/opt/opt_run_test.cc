@@ -1,4 +1,4 @@
-// The optimizing compiler against the corpus and against the interpreter on random programs.
+// Compares the optimizing compiler with the corpus and, on random programs, with the interpreter.
 #include <sys/mman.h>
 
 #include "tests/support/compare.h"
@@ -27,8 +27,8 @@ TEST(OptRun, corpus_answers_as_it_says) {
   EXPECT_GT(runs, 500u);
 }
 
-// Of stores to the same place, where some fault and some do not: the trap is said to be where it is
-// without the optimizer, and nothing was stored that would not have been.
+// Several stores to the same address, some of which may fault: the trap has the location that it
+// has without the optimizer, and memory holds exactly the stores before it.
 TEST(OptRun, a_store_that_traps_for_another_says_where_that_was) {
   jit::Module module = *jit::parse_module(R"(
 func @same(ref, i32) -> i32 {
@@ -119,7 +119,7 @@ TEST(OptRun, random_programs_answer_as_the_interpreter_does) {
   for (uint64_t seed = 1; seed <= seeds(); ++seed) { ASSERT_EQ("", compare_random(seed, {})); }
 }
 
-// Whatever takes four bytes in an instruction is blinded.
+// Blinds every constant that takes four bytes in an instruction.
 TEST(OptRun, blinded_random_programs_answer_as_the_interpreter_does) {
   Hardened on({.blind_constants = true, .blind_above = 127, .landing_pads = true});
   corpus_raise = raise_in_context;
@@ -143,8 +143,8 @@ TEST(OptRun, large_random_programs_answer_as_the_interpreter_does) {
   }
 }
 
-// The opposite of a comparison is a value here and a condition in another block, where the
-// comparison is wanted as a value: it is made twice, and what it loads is in a register for both.
+// A comparison is used inverted as a value here, and as a condition in another block. It is emitted
+// twice, so the operand that it loads must be in a register for both.
 TEST(OptRun, a_comparison_that_is_made_twice_has_its_operands_twice) {
   auto module = jit::parse_module(R"(
 func @floats(ref, i32) -> i32 {
@@ -179,7 +179,7 @@ b3:
   for (uint64_t seed = 1; seed <= 20; ++seed) EXPECT_EQ("", compare_module(*module, seed));
 }
 
-// Places of operands are bytes where few are the rule.
+// Operand indices are stored in bytes, which suffice for common calls only.
 TEST(OptRun, constants_are_passed_in_any_of_300_arguments) {
   constexpr int kCount = 300;
   std::string params, types, body, args, constants;
@@ -205,7 +205,7 @@ TEST(OptRun, constants_are_passed_in_any_of_300_arguments) {
   EXPECT_EQ("", compare_module(*module, 1));
 }
 
-// The store is what faults, and what may trap.
+// The store faults, not the load; only the store is marked as one that may trap.
 TEST(OptRun, what_is_read_and_cannot_be_written_traps_as_the_store_says) {
   corpus_raise = raise_in_context;
   auto module = jit::parse_module(R"(
@@ -230,7 +230,7 @@ b0(v0: ref):
   ::munmap(page, kPage);
 }
 
-// A profile is advice: whatever its counts, the answers stay.
+// A profile is advice: no counts change an answer.
 TEST(OptRun, no_profile_changes_an_answer) {
   corpus_raise = raise_in_context;
   for (uint64_t seed = 1; seed <= seeds(); ++seed) {

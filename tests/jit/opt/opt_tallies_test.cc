@@ -1,5 +1,5 @@
-// What optimized code counts of itself, against the interpreter: wherever a site has only shares of 1,
-// its count is exact, and the code still gives the same answers.
+// Tallies that optimized code keeps of itself, compared with the interpreter: the count of a site
+// with no share but 1 is exact, and the code still gives the same answers.
 #include "tests/support/opt_harness.h"
 
 namespace uptier::test::opt_tallies_test {
@@ -24,7 +24,7 @@ class Words final : public jit::TallySource {
   uint32_t next_ = 0;
 };
 
-// Has modules count in the words of a source while it exists.
+// Makes modules tally in the words of a source, for a scope.
 class Counting {
  public:
   explicit Counting(Words& words) { OptimizedModule::tallies = &words; }
@@ -35,7 +35,7 @@ struct Seen {
   uint64_t exact = 0, shared = 0, in_loops = 0;
 };
 
-// Compares the sites of a body that are counted exactly. Returns the first difference, or "".
+// Compares the sites of a body whose counts are exact. Returns the first difference, or "".
 std::string compare(const jit::Function& f, const jit::TallyTable& table,
                     const sampler::ThreadContext& context, const std::vector<uint64_t>& want,
                     Seen& seen) {
@@ -86,7 +86,7 @@ std::string compare_random(uint64_t seed, const RandomOptions& options, Seen& se
     traps |= trapped;
     if (!same) return "seed " + std::to_string(seed) + " f" + std::to_string(f) + ": answer";
   }
-  if (traps) return "";  // a frame that traps takes the rounds of its loop with it
+  if (traps) return "";  // a frame that traps loses the pending rounds of its loop
   for (uint32_t m = 0; m < module.functions.size(); ++m) {
     const jit::Function& f = module.functions[m];
     auto ran = oracle.site_counts(MethodId(m));

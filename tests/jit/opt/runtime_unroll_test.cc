@@ -1,5 +1,5 @@
-// Loops that go round often, at the edges of what one test for several rounds may answer: the
-// interpreter runs the loop and what the pass has made of it.
+// Loops that run many rounds, where one test decides several rounds at the limits of the numbers:
+// compares the loop before and after the pass, both in the interpreter.
 #include "jit/opt/passes.h"
 #include "tests/support/compare.h"
 #include "tests/support/opt_harness.h"
@@ -7,7 +7,7 @@
 namespace uptier::test::unroll_long_test {
 namespace {
 
-// What is seen of a function whose loops go round `rounds` times each.
+// Returns block counts of a function whose loops run `rounds` rounds each.
 std::vector<uint64_t> long_loops(const jit::Function& f, uint64_t rounds) {
   jit::LoopNest loops = jit::find_loops(f, jit::analyze_control_flow(f));
   std::vector<uint64_t> counts(f.block_sites, 1000);
@@ -23,8 +23,8 @@ bool is_unrolled(const jit::Function& f, const jit::BlockCounts& counts) {
   return jit::runtime_unroll(g, counts) && g.blocks.size() > f.blocks.size();
 }
 
-// From v1 while `test` holds of the next value and v2, at most 14 rounds. `step` is v3 or a constant;
-// `asked` knows it as v7, the variable as v4.
+// A loop from v1, at most 14 rounds, while `test` holds for the next value and v2. `step` is v3 or
+// a constant. The code in `asked` may use the step as v7 and the variable as v4.
 std::string walk(const std::string& step, const std::string& asked, const std::string& test) {
   std::string given = step == "v3" ? "or.i32 v3, v91" : "const.i32 " + step;
   return R"(func @walk(i32, i32, i32, i32) -> i64 {
@@ -86,7 +86,8 @@ constexpr const char* kOverflow = R"(  v50 = add_overflows.i32 v4, v7
   trap_if v50, integer_overflow
 )";
 
-// Elements of v0 that lie below v1, from the first on.
+// A loop that changes the elements of v0 from index 0 on, with a bounds check against v1, while
+// `test` holds for the next index and v2.
 std::string counted(const std::string& test) {
   return R"(func @counted(i64, i32, i32) -> i64 {
 b0(v0: i64, v1: i32, v2: i32):
@@ -124,7 +125,7 @@ class Compared {
 
   bool unrolled() const { return unrolled_; }
 
-  // Returns how what was made of the loop differs from it, or "".
+  // Returns how the transformed loop differs from the original, or "".
   std::string call(std::vector<uint64_t> args) {
     Expected want = expected_of(oracle_, MethodId(0), args, scratch_);
     return difference(want, Type::kI64, scratch_,
@@ -151,7 +152,8 @@ constexpr const char* kAsked[] = {"",     kBelow,    kBelowSigned, kNeighbour, k
 const std::vector<uint64_t> kEnds = {
     0, 1, 5, 9, 0x7FFFFFFF, 0x7FFFFFF9, 0x7FFFFFE4, 0x7FFFFFE5, 0x80000000, 0x80000007, 0xFFFFFFFB};
 
-// Between all ends, with lengths that let all rounds pass, some, and none.
+// Calls the loop with all edge cases as ends, and with lengths that let all rounds pass, some, or
+// none.
 void walk_all(Compared& c, const std::string& what, uint64_t step = 0) {
   for (uint64_t first : kEnds) {
     for (uint64_t limit : kEnds) {
@@ -174,7 +176,7 @@ TEST(UnrollLong, every_test_step_and_question_answers_as_the_interpreter_does) {
       }
     }
   }
-  // Up by four steps with five tests, down by two.
+  // Four steps up with five tests each, two steps down with five tests each.
   EXPECT_EQ(unrolled, (4u * 5 + 2 * 5) * 8);
 }
 
@@ -199,7 +201,7 @@ TEST(UnrollLong, only_what_a_profile_has_seen_to_be_long_is_unrolled) {
   EXPECT_FALSE(is_unrolled(f, long_loops(f, 12)));
   EXPECT_FALSE(is_unrolled(f, {}));
   std::vector<uint64_t> counts = long_loops(f, 100);
-  jit::BlockCounts few(std::span<const uint64_t>(counts), 10'000);  // ten executions were seen
+  jit::BlockCounts few(std::span<const uint64_t>(counts), 10'000);  // ten executions were observed
   EXPECT_FALSE(is_unrolled(f, few));
 }
 
@@ -223,7 +225,7 @@ TEST(UnrollLong, compiled_loops_answer_as_the_interpreter_does) {
   }
 }
 
-// Its block has the probe of the loop four times, and the loop that is left has it too.
+// The block of the unrolled group has the loop's probe four times; the remaining loop has it once.
 TEST(UnrollLong, a_group_runs_often_and_what_is_left_does_not) {
   jit::Module m = *jit::parse_module(counted("lt_s"), {"loops", {}});
   jit::Function& f = m.functions[0];

@@ -1,4 +1,4 @@
-// Counts of blocks and edges that instrumented copies give, against the reference interpreter's.
+// Block and edge counts of instrumented copies, compared with the reference interpreter.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct Totals {
   int edges = 0, traps = 0;
 };
 
-// Says what of a method's counts is wrong; "" when they are the interpreter's.
+// Describes the first wrong count of a method; "" if all are the interpreter's.
 std::string wrong_counts(const FlowModule& compiled, const jit::Interpreter& interpreter,
                          uint32_t m, Totals& totals) {
   auto sites = interpreter.site_counts(MethodId(m));
@@ -54,7 +54,7 @@ void compare_file(const CorpusFile& file, const jit::ProbeRequest& request, Tota
   jit::Interpreter interpreter(file.module, interpret_options(scratch));
   auto address = [&](MethodId m) { return module.address_of(m); };
   for (const CorpusRun& run : file.runs) {
-    // How many frames fit differs between the two.
+    // The number of frames that fit on the stack differs between the two.
     if (run.expected.trap == TrapCode::kStackExhausted) continue;
     scratch.fill();
     auto ran = module.run(run.method, run.arguments(scratch, address));
@@ -133,7 +133,7 @@ TEST(FlowCounters, of_random_programs_are_the_interpreters_also_when_they_trap) 
   EXPECT_GT(totals.edges, 5000);
 }
 
-// What the two ways of counting say of one run in which copies change at every loop header.
+// Compares both ways of counting in one run that changes copies at every loop header.
 void compare_to_and_fro(const jit::Module& module, uint64_t seed, uint64_t& transfers) {
   auto last = static_cast<uint32_t>(module.functions.size() - 1);
   Scratch scratch;
@@ -193,7 +193,7 @@ b2:
 }
 )";
 
-// A million frames go at once, the innermost in its prologue, which counts for nothing.
+// A trap unwinds a million frames at once; the innermost is in its prologue and counts for nothing.
 TEST(FlowTraps, a_stack_that_ends_leaves_the_counts_that_blocks_have) {
   jit::Module module = parse(kDescend);
   std::vector<uint64_t> blocks[2];
@@ -215,8 +215,8 @@ TEST(FlowTraps, a_stack_that_ends_leaves_the_counts_that_blocks_have) {
   EXPECT_EQ(blocks[0], blocks[1]);
 }
 
-// One trap code and location in three blocks: each must be told apart, though plain copies share
-// the instruction that traps.
+// Three blocks have the same trap code and location. The instrumented copy must tell them apart,
+// though plain copies share the trapping instruction.
 TEST(FlowTraps, blocks_that_trap_alike_are_told_apart) {
   jit::Module module = parse(R"(
 func @f(i32, i32) -> i32 {
@@ -252,7 +252,8 @@ b2:
   EXPECT_EQ(c.edges[first + 2], 1u);
 }
 
-// Nothing lies between the first call and the next block: its return address is in that block.
+// There is no code between the first call and the next block, so its return address is in that
+// block.
 TEST(FlowTraps, a_call_at_the_end_of_a_block_belongs_to_its_own_block) {
   jit::Module module = parse(R"(
 func @inner(i32) {
@@ -286,7 +287,7 @@ struct Stubs : jit::CallResolver {
   }
 };
 
-// Optimized code keeps the chain of frame pointers, so frames above it are found through it.
+// Optimized code keeps the chain of frame pointers, so the frames above it are found through it.
 TEST(FlowTraps, frames_are_found_through_optimized_ones) {
   jit::Module module = parse(R"(
 func @inner(i32) -> i32 {
@@ -331,7 +332,7 @@ b2:
   EXPECT_EQ(inner.edges[compiled.layout(0).shape().first_trap()], 1u);
 }
 
-// A leaf has none of its own; its caller's is found by what the handler of the fault makes of it.
+// A leaf has no frame; its caller's frame is found from the state that the fault handler sets up.
 TEST(FlowTraps, frames_are_found_above_a_leaf_that_has_none) {
   jit::Module module = parse(R"(
 func @leaf(i64, i64) -> i64 {

@@ -1,5 +1,5 @@
-// Ways of sharing and storing flow counters: what is exact, how wrong the rest may be, and what the
-// increments leave alone.
+// Ways to share and store flow counters: which are exact, how large the error of the others may be,
+// and that the increments change nothing else.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 using Reading = jit::FlowLayout::Reading;
 
-// Counts its argument down: one counter for the iterations, one for all else.
+// Counts its argument down: one counter for the iterations, one for everything else.
 const char* kCountDown = R"(
 func @count(i64) -> i64 {
 b0(v0: i64):
@@ -57,8 +57,8 @@ TEST(FlowModes, scalable_counts_are_exact_up_to_the_threshold) {
   }
 }
 
-// Two sigma are 2 sqrt(4/3) / 2^7 = 1.8 % of the count; of 200 runs all lie within four sigma (odds
-// against: below 2 %), and their mean lies within four of its own. Seeds are fixed.
+// Two sigma are 2 sqrt(4/3) / 2^7 = 1.8 % of the count. All of 200 runs lie within four sigma (odds
+// against: below 2 %), and their mean lies within four of its own sigma. Seeds are fixed.
 TEST(FlowModes, scalable_counts_err_by_two_percent_at_two_sigma) {
   constexpr uint64_t kIterations = 1'000'000;
   constexpr int kRuns = 200;
@@ -91,7 +91,7 @@ TEST(FlowModes, narrow_counters_stop_and_never_wrap) {
     uint32_t start = mode == CounterMode::kPerThread  ? UINT32_MAX - 10
                      : mode == CounterMode::kScalable ? UINT32_MAX - (1u << 20)
                                                       : jit::ProbePlan::kNarrowFull - 10;
-    uint64_t both = uint64_t{start} << 32;  // of block 2, which shares a word with block 1
+    uint64_t both = uint64_t{start} << 32;  // counter of block 2, which shares a word with block 1
     compiled.slab(0)[0] = both;
     compiled.run(MethodId(0), {10'000'000});
     EXPECT_EQ(compiled.counts(0).blocks, (std::vector<uint64_t>{1, UINT32_MAX, 1}))
@@ -114,8 +114,8 @@ TEST(FlowModes, narrow_slabs_take_half_the_space) {
   }
 }
 
-// Counters that are far in the probabilistic range call a routine at each increment: every register
-// and every flag that a program needs must come through.
+// Counters far into the probabilistic range call a routine at each increment, which must preserve
+// every register and flag that the program needs.
 TEST(FlowModes, the_routine_of_scalable_counters_changes_no_answer) {
   corpus_raise = raise_in_context;
   for (uint64_t seed = 0; seed < 60; ++seed) {
@@ -146,7 +146,7 @@ TEST(FlowModes, the_routine_of_scalable_counters_changes_no_answer) {
 
 // ---- Threads ----------------------------------------------------------------------------------
 
-// Runs the module's function on two threads over one slab, each from a context of its own.
+// Runs the module's function on two threads that share a slab; each thread has its own context.
 Counted count_on_two_threads(const jit::ProbeRequest& request, uint64_t iterations) {
   static const jit::Module module = parse(kCountDown);
   CodeMachine machine;

@@ -1,5 +1,5 @@
 // The example programs in edge-counting copies: their output, their counts against the reference
-// interpreter's, and what counting edges instead of blocks saves.
+// interpreter's, and how much is saved by counting edges instead of blocks.
 #include <gtest/gtest.h>
 
 #include "tests/support/flow_runtime.h"
@@ -12,7 +12,8 @@
 namespace uptier::test::flow_programs_test {
 namespace {
 
-// Memory is checked in code: the interpreter, which runs the same bodies, knows no guard pages.
+// Memory bounds are checked in code: the interpreter, which runs the same bodies, has no guard
+// pages.
 wasm::test::Ended run_on(Runtime& runtime, const Program& p) {
   wasm::EngineOptions options;
   options.explicit_bounds = true;
@@ -50,7 +51,8 @@ TEST_P(FlowPrograms, count_the_interpreters_blocks_and_edges) {
 INSTANTIATE_TEST_SUITE_P(Examples, FlowPrograms, testing::ValuesIn(programs()),
                          [](const auto& p) { return p.param.name; });
 
-// ---- What it saves ----------------------------------------------------------------------------
+// ---- Savings
+// --------------------------------------------------------------------------------------
 
 struct Cost {
   uint64_t bodies = 0, counters = 0, increments = 0;
@@ -80,7 +82,7 @@ std::string row(const std::string& name, const Cost& blocks, const Cost& edges) 
          percent(edges.increments, blocks.increments) + "\n";
 }
 
-// Bodies that ran, counters in their code, and increments of one small run.
+// Bodies that ran, counters in their code, and increments in one small run.
 TEST(FlowSavings, edges_need_fewer_counters_and_increments_than_blocks) {
   std::string text;
   for (const Program& p : programs()) {

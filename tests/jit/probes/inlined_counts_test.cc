@@ -1,6 +1,6 @@
-// What the instrumented copy of optimized code counts of bodies that are inlined, against the
-// interpreter: the same counts for each body in each place where it is inlined, wherever the code
-// still observes the block.
+// Compares the counts of inlined bodies, in the instrumented copy of optimized code, with the
+// interpreter: the same counts for each body at each place where it is inlined, for every block
+// that the code still observes.
 #include <gtest/gtest.h>
 
 #include "tests/support/inline_harness.h"
@@ -9,7 +9,7 @@
 namespace uptier::test::inlined_counts_test {
 namespace {
 
-// `module` as it was compiled.
+// `module` is the module as it was compiled.
 std::string compare_counts(const jit::Module& module, const OptimizedModule& code,
                            const InlinedExpected& expected, InlinedTally& tally) {
   for (uint32_t m = 0; m < module.functions.size(); ++m) {
@@ -62,7 +62,8 @@ jit::BodyProfile random_profile(const jit::Function& f, Random& random) {
   return p;
 }
 
-// Runs a random module, some of whose calls are indirect and guessed. Returns the first difference.
+// Runs a random module with some indirect calls that are speculated on. Returns the first
+// difference.
 std::string compare_random(uint64_t seed, const RandomOptions& options, InlinedTally& tally) {
   jit::Module module = random_module(seed, options);
   jit::Module changed = module;
@@ -117,8 +118,8 @@ std::string compare_random(uint64_t seed, const RandomOptions& options, InlinedT
   return difference.empty() ? "" : "seed " + std::to_string(seed) + " " + difference;
 }
 
-// What a trap cuts off is not counted, what a pass has copied is counted together, and what was
-// guessed wrongly is not counted here.
+// A block after a trap is not counted, copies of a block count together, and a call that fails its
+// guard does not count in the inlined body.
 TEST(InlinedCounts, each_body_is_counted_where_it_is_as_the_interpreter_does) {
   corpus_raise = raise_in_context;
   InlinedTally tally;
@@ -151,7 +152,7 @@ TEST(InlinedCounts, probes_of_larger_bodies_see_what_the_interpreter_does) {
   EXPECT_GT(tally.targets_of_bodies, 30u);
 }
 
-// A level that is written out is the same method at the same site, and has words of its own.
+// In unrolled recursion each level is the same method at the same site, but has words of its own.
 TEST(InlinedCounts, probes_of_a_recursion_are_told_apart_by_level) {
   jit::Module module = *jit::parse_module(R"(
 func @down(i32) -> i32 {
@@ -243,7 +244,7 @@ struct Loops {
   OptimizedModule code{machine, module, source, even_profile, Copy::kInstrumented};
 };
 
-// Returns the word of a block of the body that a path leads to; the same count twice is an error.
+// Returns the count of a block of the body at `path`; fails if the same block has two counts.
 uint64_t counted(const Loops& l, const char* root, const jit::InlinePath& path, SiteId site) {
   const jit::Code& c = *l.code.codes()[l.index(root)];
   std::optional<uint64_t> count;
@@ -255,7 +256,7 @@ uint64_t counted(const Loops& l, const char* root, const jit::InlinePath& path, 
   return count.value_or(UINT64_MAX);
 }
 
-// The loop goes round five times and is unrolled, so every body has five copies of its blocks.
+// The loop runs five rounds and is unrolled, so the code has five copies of every body.
 TEST(InlinedCounts, copies_of_an_unrolled_loop_count_together) {
   Loops l;
   MethodId pick = l.module.find("pick"), twice = l.module.find("twice");
@@ -277,23 +278,24 @@ TEST(InlinedCounts, copies_of_an_unrolled_loop_count_together) {
   first.push_back({call_of("twice", 0), pick});
   second.push_back({call_of("twice", 1), pick});
   EXPECT_EQ(counted(l, "fixed", outer, 1), 5u);
-  // 5, 4, 3, 2, 1: three are odd; their doubles never.
+  // The arguments are 5, 4, 3, 2, 1: three are odd; the doubled arguments never are.
   EXPECT_EQ(counted(l, "fixed", first, 1), 5u);
   EXPECT_EQ(counted(l, "fixed", second, 1), 5u);
   auto known = [&](const jit::InlinePath& p, SiteId site, uint64_t want) {
     uint64_t got = counted(l, "fixed", p, site);
-    // Constants decide it: gone and unknown, or there and right.
+    // Constants decide the branch: a block is either removed and unknown, or present with the right
+    // count.
     EXPECT_TRUE(got == want || got == UINT64_MAX) << site << ": " << got;
   };
   known(first, 2, 3);
   known(first, 3, 2);
   known(second, 2, 0);
   known(second, 3, 5);
-  // Nothing of it was a call.
+  // None of the executions was a real call.
   EXPECT_EQ(l.code.slabs()[pick.index()], (std::vector<uint64_t>(4)));
 }
 
-// Knows what one body does at one place.
+// Knows the counts of one body at one place.
 class OnePlace : public jit::InlineeSource {
  public:
   OnePlace(const jit::Module& m, jit::InlinePath path, jit::InlinedBlocks blocks)
@@ -309,14 +311,14 @@ class OnePlace : public jit::InlineeSource {
   jit::InlinedBlocks blocks_;
 };
 
-// What is known of a body in its place goes before what its method does everywhere.
+// The counts of a body at its place take precedence over its method's counts everywhere.
 TEST(InlinedCounts, code_is_made_from_what_a_body_does_in_its_place) {
   jit::Module m = *jit::parse_module(kLoops);
   CodeMachine machine;
   for (uint32_t i = 0; i < 3; ++i) ASSERT_TRUE(machine.stubs->ensure(MethodId(i)).ok());
   MethodId pick = m.find("pick"), twice = m.find("twice");
   const jit::Function& f = m.functions[twice.index()];
-  // Block 2 ran in three of four calls, block 3 is not known.
+  // Block 2 ran in three of four calls; block 3 is unknown.
   OnePlace source(m, {{f.block_sites + 2, pick}}, {{8, 6, 0, 8}, {true, true, false, true}});
   std::vector<std::vector<float>> made_from;
   std::vector<uint64_t> blocks(f.block_sites, 100);
@@ -331,11 +333,11 @@ TEST(InlinedCounts, code_is_made_from_what_a_body_does_in_its_place) {
     EXPECT_EQ(made_from[b - 1], there ? (std::vector<float>{100, 75, 100, 100})
                                       : (std::vector<float>{100, 100, 100, 100}));
   }
-  // Nothing is counted in plain code.
+  // Plain code counts nothing.
   EXPECT_TRUE(made->tables().inlined_counts.empty());
 }
 
-// Says that the call in `apply` reaches one method everywhere, and another in one place.
+// Claims that the call in `apply` reaches one method everywhere, and another one at one place.
 class OtherTarget : public jit::InlineeSource {
  public:
   OtherTarget(const jit::Module& m, jit::SiteTargets everywhere, jit::InlinePath path,

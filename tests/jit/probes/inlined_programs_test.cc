@@ -1,5 +1,5 @@
-// Example programs in instrumented copies of optimized code with bodies inlined: their output, and
-// what each body counted in each place, against the reference interpreter's counts.
+// Example programs in instrumented copies of optimized code with inlined bodies: their output, and
+// the counts of each body at each place, against the reference interpreter.
 #include <gtest/gtest.h>
 
 #include "jit/compile/compile.h"
@@ -16,7 +16,7 @@
 namespace uptier::test::inlined_programs_test {
 namespace {
 
-// What indirect calls reach, by method and site.
+// The targets of indirect calls, by method and site.
 class Targets : public jit::InterpretObserver {
  public:
   void target(MethodId m, SiteId site, uint64_t target) override {
@@ -25,7 +25,8 @@ class Targets : public jit::InterpretObserver {
   std::map<std::pair<uint32_t, SiteId>, std::map<uint64_t, uint64_t>> seen;
 };
 
-// Runs every method in the instrumented copy of its optimized code, from the first call to the last.
+// Runs every method in the instrumented copy of its optimized code, from the first call to the
+// last.
 class OptimizedRuntime final : public NullRuntime, jit::CallResolver, jit::InlineeSource {
  public:
   OptimizedRuntime(const wasm::test::InterpreterRuntime& before, const Targets& targets)
@@ -131,7 +132,8 @@ class OptimizedRuntime final : public NullRuntime, jit::CallResolver, jit::Inlin
   std::deque<Counted> methods_;
 };
 
-// Memory is checked in code: the interpreter, which runs the same bodies, knows no guard pages.
+// Memory bounds are checked in code: the interpreter, which runs the same bodies, has no guard
+// pages.
 wasm::test::Ended run_on(Runtime& runtime, const std::string& program) {
   wasm::EngineOptions options;
   options.explicit_bounds = true;

@@ -1,5 +1,5 @@
-// How many words an instrumented copy has for inlined bodies at most, and what goes when that is too few:
-// bodies as a whole, those that were inlined last.
+// The limit on the words of an instrumented copy for inlined bodies. Beyond it, whole bodies lose
+// their words, the ones inlined last first.
 #include <gtest/gtest.h>
 
 #include "jit/frontend/parse.h"
@@ -15,7 +15,7 @@ class Words {
     EXPECT_TRUE(m.ok());
     f_ = std::move(m->functions[0]);
   }
-  // A probe of a body, in front of all else.
+  // Adds a probe of a body at the start of the function.
   void probe(uint32_t body, ProbeKind kind, SiteId site) {
     Inst i;
     i.op = Opcode::kProbe;
@@ -49,7 +49,7 @@ TEST(InlinedWords, all_blocks_up_to_the_bound_are_counted_and_no_more) {
   ASSERT_EQ(counts.size(), kMostInlinedCounts);
   EXPECT_EQ(counts.front().offset, 64u);
   EXPECT_EQ(counts.back().offset, 64u + 8 * (kMostInlinedCounts - 1));
-  // One block more, and its body goes as a whole, as do those that were inlined later.
+  // With one block more, its whole body loses its words, and so do the bodies inlined later.
   w.probe(2, ProbeKind::kBlock, 25);
   w.blocks(3, 1);
   counts = w.counts();

@@ -1,4 +1,4 @@
-// Loop probes: entries, iterations and times, whatever enters and leaves a loop.
+// Loop probes: entries, iterations and times, however a loop is entered and left.
 #include <thread>
 
 #include "sampler/loop_pace.h"
@@ -7,7 +7,7 @@
 namespace uptier::test::loop_probe_test {
 namespace {
 
-// Two inner loops side by side; one is left by a return, one to the outside of both.
+// Two inner loops side by side; one has a return, the other an exit out of the outer loop.
 const char* kNest = R"(
 func @nest(i32, i32) -> i64 {
 b0(v0: i32, v1: i32):
@@ -89,7 +89,7 @@ TEST(LoopProbes, entries_and_iterations_whatever_leaves_the_loop) {
   for (uint32_t l = 0; l <= 3; ++l) {
     auto words = p.loop(0, l);
     EXPECT_GE(words[2], 1u) << l;
-    EXPECT_LT(words[2], 5u * sampler::LoopPace::kMostTimes) << l;  // the records that there may be
+    EXPECT_LT(words[2], 5u * sampler::LoopPace::kMostTimes) << l;  // the limit of timed executions
   }
 }
 
@@ -105,7 +105,7 @@ TEST(LoopProbes, times_make_sense) {
   EXPECT_EQ(first[3], first[1]);
   EXPECT_EQ(outer[3], outer[1]);
   EXPECT_GT(first[4], 0u);
-  EXPECT_GE(outer[4], first[4] + second[4]);  // children within their parent
+  EXPECT_GE(outer[4], first[4] + second[4]);  // the inner loops' time is within the outer loop's
   EXPECT_EQ(outer[4] - outer[5], first[4] + second[4]);
   EXPECT_GE(body[4], outer[4]);
   EXPECT_EQ(body[4] - body[5], outer[4]);
@@ -178,7 +178,7 @@ b2:
   EXPECT_EQ(p.timer.losses().stale, 200u);
 }
 
-// Two threads in the same code, each with its slab, timer and stack.
+// Two threads run the same code, each with its own slab, timer and stack.
 TEST(LoopProbes, threads_do_not_meet) {
   jit::Module module = parse(kNest);
   SiteProbeRequest r = everything();
@@ -240,9 +240,10 @@ b2(v12: i32):
   EXPECT_EQ(p.timer.losses().stale, 0u);
 }
 
-// ---- Copies that change -------------------------------------------------------------------------
+// ---- Changes of copies
+// ---------------------------------------------------------------------------
 
-// Executions that are not seen from entry to exit are not timed, and nothing else goes wrong.
+// Executions that are not observed from entry to exit are not timed; all other counts stay right.
 TEST(LoopProbes, bursts_never_time_what_they_saw_a_part_of) {
   jit::Module module = parse(kNest);
   Probed p(module, everything(), Use::kToAndFro);

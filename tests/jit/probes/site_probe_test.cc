@@ -1,10 +1,11 @@
-// Probes beside those of control flow: what instrumented copies count is what the interpreter saw.
+// Probes other than those of control flow: instrumented copies count the values that the
+// interpreter saw.
 #include "tests/support/site_probe.h"
 
 namespace uptier::test::site_probe_test {
 namespace {
 
-// Argument registers are full at the indirect call.
+// All argument registers are in use at the indirect call.
 const char* kTargets = R"(
 func @one(i64, i64, i64, i64, i64, i64, f64) -> i64 {
 b0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64, v6: f64):
@@ -108,7 +109,7 @@ TEST(SiteProbes, a_thread_without_ring_and_timer_counts_and_loses) {
   EXPECT_EQ(p.loop(0, 0)[2], 0u);
 }
 
-// Values that only probes need keep more of the instrumented frame alive than the plain copy has.
+// Values that only probes need make the instrumented frame larger than the plain one.
 TEST(SiteProbes, a_larger_instrumented_frame_is_taken_on_arrival) {
   std::string text = "func @f(i64) -> i64 {\nb0(v0: i64):\n  v1 = const.i64 1\n  jump b1(v0, v0)\n";
   text += "b1(v2: i64, v3: i64):\n  loop_header 0 pc=0 []\n  v4 = sub.i64 v2, v1\n";
@@ -207,8 +208,8 @@ struct Registers {
   uint64_t xmm[16][2];
 };
 
-// Emits void(const Registers* in, Registers* out, uint64_t* slab): a probe's call with every
-// register live.
+// Emits void(const Registers* in, Registers* out, uint64_t* slab), which makes a probe's call with
+// every register live.
 jit::CodeSpan emit_torture(CodeMachine& m, jit::ProbeRoutine routine) {
   using namespace asmjit::x86;
   jit::CodeBuffer b(*m.space);
@@ -254,7 +255,7 @@ TEST(ProbeRoutines, keep_every_register_but_r11) {
       in.gp[0] = 1'000'000 - random.below(200);  // the value, or the frame
       for (auto& x : in.xmm) x[0] = random.next(), x[1] = random.next();
       out = in;
-      --slab[sampler::kLoopState];  // as the code does before it enters a loop
+      --slab[sampler::kLoopState];  // as compiled code does before it enters a loop
       if (i % 4 == 0) timer.set_clock(sampler::LoopTimer::CpuClock::of_thread(1), 0);
       call(&in, &out, slab);
       ASSERT_EQ(std::memcmp(&in, &out, sizeof in), 0) << "routine " << n << " call " << i;
@@ -264,7 +265,7 @@ TEST(ProbeRoutines, keep_every_register_but_r11) {
   timer.unwind(UINT64_MAX);
 }
 
-// The instruction budget of each fast path: a change here is a change of what sampling costs.
+// The instruction budget of each fast path: a change here changes what sampling costs.
 TEST(SiteProbes, fast_paths_are_what_they_are_thought_to_be) {
   jit::Module module = parse(kTargets);
   CodeMachine m;

@@ -1,4 +1,5 @@
-// Parts in holes of their ranges, beside a plain vector that is looked through from end to end.
+// Holes, the parts of ranges that fit into holes of others, compared with a plain vector that is
+// searched from end to end.
 #include "jit/regalloc/holes.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@ using jit::machine::Holes;
 
 constexpr unsigned kRegs = 3;
 
-// The same, slowly.
+// The same, by linear search.
 class PlainHoles {
  public:
   uint32_t first_due(unsigned reg) const {
@@ -54,8 +55,8 @@ class PlainHoles {
   std::map<uint32_t, uint32_t> due_;
 };
 
-// Time goes on, and with it what was due is taken out or due later; parts go before they are due,
-// too. Returns how many parts were visited.
+// Advances time, with random additions and sweeps of both versions: parts that are due are removed
+// or get a later due time, and parts are also removed early. Returns the number of parts visited.
 size_t live_a_life(uint64_t seed) {
   Random random(seed);
   Holes holes;

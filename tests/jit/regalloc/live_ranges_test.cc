@@ -1,4 +1,4 @@
-// Ranges of vregs, beside the sets of what is live into each block, found by the definition.
+// Live ranges of vregs, compared with the live-in sets of blocks computed by definition.
 #include "jit/regalloc/live_ranges.h"
 
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ MachineFunction lowered(jit::Function f, std::span<const uint64_t> counts = {}) 
   return jit::x64::lower({f, o.loops, o.frequencies, false, {}, true});
 }
 
-// live-in(b) = uses in b before any definition there, and what the successors need, until nothing
-// changes. Parameters are defined at the start.
+// live-in(b) = the vregs used in b before any definition there, and those that the successors need;
+// iterated until nothing changes. Parameters are defined at the start.
 std::vector<std::set<uint32_t>> slow_live_in(const MachineFunction& m) {
   std::vector<std::set<uint32_t>> in(m.blocks.size());
   for (bool changed = true; changed;) {
@@ -55,7 +55,7 @@ std::vector<std::set<uint32_t>> slow_live_in(const MachineFunction& m) {
   return in;
 }
 
-// Returns what the ranges say of the starts of the blocks, parameters left out.
+// Returns the live-in sets of the blocks according to the ranges, without parameters.
 std::vector<std::set<uint32_t>> ranged_live_in(const MachineFunction& m) {
   jit::machine::LiveRanges live = jit::machine::find_live_ranges(m);
   std::vector<std::set<uint32_t>> in(m.blocks.size());
@@ -72,7 +72,7 @@ std::vector<std::set<uint32_t>> ranged_live_in(const MachineFunction& m) {
   return in;
 }
 
-// Ways that are never taken: they lie at the end, and want values from everywhere.
+// Blocks that are never executed: they are laid out last, and use values from everywhere.
 std::string rare_ways(uint32_t count) {
   std::string text =
       "func @rare(i64) -> i64 {\nb0(v0: i64):\n  probe block 1\n  v1 = const.i64 77\n";

@@ -1,4 +1,5 @@
-// The register allocator: its checker sees damage, moves at once are ordered, pressure is survived.
+// The register allocator: its checker detects damage, parallel moves are ordered, and high pressure
+// works.
 #include <map>
 
 #include "jit/opt/optimize.h"
@@ -39,8 +40,8 @@ TEST(RegallocChecker, accepts_what_the_allocator_makes) {
   }
 }
 
-// Most moves are there for a reader: without it somebody reads something else. The others bring a
-// value to where an older copy of it happens to be, or back to its register for nobody.
+// Without most moves, some instruction reads a wrong value. The rest are redundant: they bring a
+// value to where an older copy of it already is, or back to a register that nothing reads.
 TEST(RegallocChecker, misses_a_move_that_is_not_made) {
   size_t moves = 0, seen = 0;
   for (uint64_t seed = 1; seed <= 8; ++seed) {
@@ -74,7 +75,8 @@ TEST(RegallocChecker, sees_an_operand_in_the_wrong_register) {
   EXPECT_EQ(seen, operands);
 }
 
-// ---- Moves at once ------------------------------------------------------------------------------
+// ---- Parallel moves
+// ------------------------------------------------------------------------------
 
 std::map<uint32_t, uint32_t> run_moves(const std::vector<Move>& moves, bool at_once) {
   std::map<uint32_t, uint32_t> state, before;
@@ -114,7 +116,8 @@ TEST(RegallocMoves, any_moves_at_once_have_an_order) {
 
 // ---- Pressure -----------------------------------------------------------------------------------
 
-// A function with `n` values of each type alive over a loop, with or without a call in it.
+// A function with `n` values of each type that are live across a loop, with or without a call in
+// it.
 jit::Module pressure(int n, bool calls) {
   jit::Module m;
   Signature s{{Type::kI64, Type::kF64, Type::kI32}, Type::kF64};
@@ -182,7 +185,7 @@ TEST(RegallocPressure, values_that_fit_are_not_spilled) {
   EXPECT_GT(allocate(pressure(30, false).functions[0]).allocation.slots, 20u);
 }
 
-// Values whose lives do not meet share their slots.
+// Values with disjoint live ranges share their slots.
 TEST(RegallocPressure, slots_are_shared) {
   FunctionBuilder b({{Type::kI64}, Type::kI64}, "phases");
   Value carry = b.param(0);
@@ -204,7 +207,7 @@ TEST(RegallocPressure, slots_are_shared) {
 
 // ---- Code ---------------------------------------------------------------------------------------
 
-// The inner loop of a sum over memory: no move, no spill, one jump a turn.
+// The inner loop of a sum over memory: no move, no spill, one jump per round.
 TEST(OptCode, a_loop_over_memory_is_tight) {
   const char* text = R"(
 func @sum(ref, i32, i32) -> i32 {
@@ -233,7 +236,8 @@ b2:
   expect_golden("opt_listing_sum", disassemble(c.base(), c.size()));
 }
 
-// A test may be left out after the operation that set the flags, but not where another way joins.
+// A test after the operation that set the flags may be omitted, but not if another path joins
+// between them.
 TEST(OptCode, flags_do_not_cross_a_join) {
   const std::string masks = "v2 = and.i32 v0, v3\n", multiplies = "v2 = mul.i32 v0, v3\n";
   for (bool swap : {false, true}) {

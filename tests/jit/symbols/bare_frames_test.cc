@@ -1,5 +1,5 @@
-// Optimized code that runs without a frame, or makes it late: what is there at each instruction is
-// what unwinders are told, and what traps there is reported as ever.
+// Optimized code without a frame, or with a late one: at each instruction the unwind information
+// matches the machine state, and traps there are reported as usual.
 #include <elf.h>
 #include <signal.h>
 #include <ucontext.h>
@@ -23,12 +23,12 @@ using Ran = CodeMachine::Ran;
 constexpr uint32_t kRbp = 6, kRsp = 7;  // DWARF's numbers
 constexpr uint32_t kPreserved[] = {3, 12, 13, 14, 15, kRbp};
 
-// ---- Call frame information, read as unwinders do ----------------------------------------------
+// ---- Call frame information, interpreted as unwinders do ----------------------------------------
 
 struct Rules {
   uint32_t cfa_register = kRsp;
   uint32_t cfa_offset = 8;
-  std::map<uint32_t, uint32_t> saved;  // register: words below the CFA
+  std::map<uint32_t, uint32_t> saved;  // register: how many words below the CFA it is saved
   bool operator==(const Rules&) const = default;
 };
 
@@ -36,7 +36,7 @@ class FrameReader {
  public:
   FrameReader(const uint8_t* at, const uint8_t* end) : at_(at), end_(end) {}
 
-  // Returns the rules of each byte of `size` bytes of code.
+  // Returns the rules that hold at each of the `size` bytes of code.
   std::vector<Rules> run(uint32_t size) {
     std::vector<Rules> all;
     Rules now;
@@ -81,7 +81,7 @@ class FrameReader {
   const uint8_t* end_;
 };
 
-// Finds the entry of the only code of an image: the second entry of its .eh_frame.
+// Returns the rules of the only body of an image: the second entry of its .eh_frame.
 std::vector<Rules> rules_of(const jit::NamedCode& code) {
   std::vector<uint8_t> image = jit::gdb_image({&code, 1});
   const auto* file = reinterpret_cast<const Elf64_Ehdr*>(image.data());
@@ -99,8 +99,8 @@ std::vector<Rules> rules_of(const jit::NamedCode& code) {
 
 // ---- One instruction at a time -----------------------------------------------------------------
 
-// Runs code under the trap flag. At each instruction of known code it looks for the caller by the
-// rules, and compares what it finds with what was there at the entry.
+// Single-steps code with the trap flag. At each instruction of known code it finds the caller by
+// the unwind rules, and compares the result with the state that it recorded at the entry.
 class Stepper {
  public:
   void add(const jit::Code& code) {
@@ -127,7 +127,7 @@ class Stepper {
   }
 
   uint64_t steps = 0, calls = 0, without_frame = 0;
-  std::string wrong;  // the first thing
+  std::string wrong;  // the first error
 
  private:
   struct Part {
@@ -164,7 +164,7 @@ class Stepper {
 
   void check(const Part& p, const uint8_t* pc, const ucontext_t& u) {
     uint64_t rsp = value(u, kRsp);
-    // A trap has dropped them.
+    // A trap has unwound these frames.
     while (depth_ != 0 && calls_[depth_ - 1].cfa <= rsp) --depth_;
     bool enters = pc == p.entry && (depth_ == 0 || rsp + 8 < calls_[depth_ - 1].cfa);
     if (enters && depth_ < kMostCalls) {
@@ -200,7 +200,7 @@ class Stepper {
   static inline Stepper* g_stepper = nullptr;
   std::vector<Part> parts_;
   volatile bool stepping_ = false;
-  uint32_t all_ = 0;  // steps, those outside of known code among them
+  uint32_t all_ = 0;  // steps, also those outside of known code
   uint32_t depth_ = 0;
   Call calls_[kMostCalls];
 };
@@ -294,7 +294,8 @@ TEST_F(BareFrames, a_leaf_has_none_and_a_short_way_through_a_body_needs_none) {
   expect_golden("bare_frames", text);
 }
 
-// A way without a frame and one with it that could end in the same `ud2`, were the frame alike.
+// A path without a frame and one with a frame trap alike. They could share one `ud2` only if their
+// frames were the same.
 constexpr const char* kBoth = R"(
 func @callee(i64) -> i64 {
 b0(v0: i64):
@@ -333,7 +334,7 @@ TEST(BareFramesOfBothKinds, do_not_share_what_they_do_not_have) {
   EXPECT_GT(stepper->without_frame, 3u);
 }
 
-// What the interpreter says of them is compared elsewhere, with random programs.
+// Other tests compare the results of such code with the interpreter, on random programs.
 TEST_F(BareFrames, unwinders_find_the_caller_at_each_instruction) {
   auto stepper = std::make_unique<Stepper>();
   for (const auto& c : code_.codes()) stepper->add(*c);
@@ -390,8 +391,8 @@ TEST_F(BareFrames, a_trap_without_a_frame_says_where_it_was) {
   }
 }
 
-// A host's function may call an entry with anything in rbp. The walk over the frames that a trap
-// drops must not follow it.
+// A host function may call an entry with any value in rbp. The walk over the frames that a trap
+// unwinds must not follow it.
 TEST_F(BareFrames, a_trap_does_not_rely_on_the_callers_rbp) {
   for (uint64_t rbp : {uint64_t{0}, uint64_t{8}, uint64_t{1} << 62, UINT64_MAX}) {
     jit::CodeBuffer b(*machine_.space);

@@ -1,4 +1,5 @@
-// What perf and gdb are told of compiled code, read by themselves where they are installed.
+// The files and images that tell perf and gdb about compiled code; where the tools are installed,
+// they read them.
 #include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ namespace {
 using jit::GdbNames;
 using jit::NamedCode;
 
-// Bodies of 64 bytes at made-up addresses.
+// Returns a body of 64 bytes at a made-up address.
 NamedCode body(uint64_t n) {
   NamedCode code;
   code.base = reinterpret_cast<const uint8_t*>(0x10000 + 64 * n);
@@ -39,7 +40,7 @@ T at(const std::vector<uint8_t>& bytes, uint64_t offset) {
   return t;
 }
 
-// A full disk, as a limit on the size of files makes it.
+// A limit on the file size acts as a full disk.
 class AppendFile : public test::ToolDir {};
 
 TEST_F(AppendFile, record_that_does_not_fit_leaves_nothing_and_the_next_one_is_whole) {
@@ -103,7 +104,7 @@ TEST(GdbNames, a_body_takes_the_place_of_what_was_there) {
   GdbNames names;
   for (uint64_t n = 0; n < 7; ++n) names.add(body(n));
   NamedCode larger = body(2);
-  larger.size = 65;  // and one byte of the next
+  larger.size = 65;  // overlaps one byte of the next body
   names.add(larger);
   EXPECT_EQ(names.codes(), 6u);
   names.add(larger);
@@ -112,7 +113,8 @@ TEST(GdbNames, a_body_takes_the_place_of_what_was_there) {
 
 class NativeTools : public test::ToolDir {
  protected:
-  // The dump's name holds the process's number, which a run does not tell: a shell's exec keeps it.
+  // The name of the dump holds the process id, which the output of a run does not tell: a shell
+  // writes its id to a file and keeps it across exec.
   static std::string with_pid(const std::string& words) {
     return "sh -c 'echo $$ > pid; rm -f /tmp/jit-$$.dump; exec " UPTIER_TOOL " run " + words + "'";
   }
@@ -165,7 +167,7 @@ TEST_F(NativeTools, a_jit_dump_holds_names_and_bytes) {
   EXPECT_TRUE(sizes.contains("kick [baseline plain]"));
 }
 
-// A container gives each of its starts the same process id, and /tmp outlives them.
+// A container may give each start the same process id, while /tmp persists.
 TEST_F(NativeTools, an_old_file_of_the_same_process_id_is_replaced) {
   for (const std::string option : {"perf_map", "jit_dump"}) {
     const std::string name = option == "perf_map" ? "/tmp/perf-$$.map" : "/tmp/jit-$$.dump";
@@ -209,8 +211,8 @@ TEST_F(NativeTools, perf_names_code_that_was_freed) {
   EXPECT_NE(report.out.find("kick ["), std::string::npos) << report.out;
 }
 
-// Bodies share pages, and perf takes a page that becomes executable for a new mapping of all that is
-// around it: what it knew of that has no name any more.
+// Bodies share pages. When a page becomes executable, perf takes it for a new mapping of everything
+// around it, and the names of the code there are lost.
 TEST_F(NativeTools, perf_knows_nearly_all_samples_in_code_that_shares_pages) {
   const std::string record = "perf record -q -k mono -e cpu-clock -o d " +
                              with_pid("-O jit_dump=on " + test::wasm_path("mix") + " 6000");
@@ -230,7 +232,7 @@ TEST_F(NativeTools, perf_knows_nearly_all_samples_in_code_that_shares_pages) {
     if (line.find("jitted-") != std::string::npos) known += share;
   }
   EXPECT_GT(known, 5) << report;
-  EXPECT_LT(unknown, 1) << report;  // it was 75 where pages were not open from the start
+  EXPECT_LT(unknown, 1) << report;  // without pages that are executable from the start it was 75
 }
 
 TEST_F(NativeTools, valgrind_reports_nothing_of_a_run) {
@@ -260,7 +262,7 @@ TEST_F(NativeTools, gdb_walks_through_compiled_code) {
     std::puts("SKIPPED: gdb may not trace here, backtraces were not made");
     return;
   }
-  // From the system call to main, in this order.
+  // The frames from the system call to main, in this order.
   size_t from = 0;
   for (const char* frame : {"writev", "__stdio_write [baseline plain]", "vfprintf [baseline plain]",
                             "__main_void [baseline plain]", "uptier invoke", "main ("}) {

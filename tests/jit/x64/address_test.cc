@@ -1,4 +1,4 @@
-// What an access takes into its address.
+// The folding of operations into the address of an access.
 #include "jit/x64/address.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ b0(v0: i64, v1: i64):
   EXPECT_EQ(p.offset, 12);
 }
 
-// The sum of i32 may wrap around before it is shifted.
+// A sum of i32 may wrap around before it is shifted, so it cannot be folded.
 TEST(Address, a_sum_that_may_wrap_around_stays) {
   jit::Module m = *jit::parse_module(R"(func @next(i64, i32) -> i64 {
 b0(v0: i64, v1: i32):

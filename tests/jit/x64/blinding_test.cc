@@ -1,4 +1,4 @@
-// Constants that a guest chooses do not appear in code, and code does what it did.
+// Constants that a guest chooses do not appear in code, and the code has the same results.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -40,7 +40,7 @@ std::string floating(double d) {
   return text;
 }
 
-// One function a way in which a constant gets into code.
+// One function for each way in which a constant gets into code.
 std::vector<std::string> bodies() {
   auto unary = [](const std::string& type, const std::string& c, const std::string& op) {
     return "func @f(" + type + ") -> " + type + " {\nb0(v0: " + type + "):\n  v1 = const." + type +
@@ -83,11 +83,12 @@ std::vector<std::string> bodies() {
     all.push_back("func @f(ref, i32) -> " + type + " {\nb0(v0: ref, v1: i32):\n  v2 = load." +
                   type + " v0[v1]+" + marker() + "\n  return v2\n}\n");
   }
-  // Past the reach of a displacement with a sign.
+  // Beyond the range of a signed displacement.
   all.push_back("func @f(ref, i32) -> i64 {\nb0(v0: ref, v1: i32):\n  v2 = load.i64 v0[v1]+" +
                 number(kNegative) + "\n  v3 = load.i64 v0+" + number(kNegative) +
                 "\n  v4 = add.i64 v2, v3\n  return v4\n}\n");
-  // A comparison with memory, and a change of it.
+  // A comparison with memory, a read-modify-write of memory, and a multiplication of a loaded
+  // value.
   all.push_back(
       "func @f(ref) -> i32 {\nb0(v0: ref):\n  v1 = load.i32 v0+" + marker() +
       "\n  v2 = const.i32 " + marker() + "\n  v3 = eq.i32 v1, v2\n  branch v3, b1, b2\n" +
@@ -96,7 +97,7 @@ std::vector<std::string> bodies() {
   return all;
 }
 
-// Whether four bytes in a row of a marker appear, wherever.
+// Tests whether any four consecutive bytes of a marker appear.
 bool appears(const std::string& bytes, uint64_t marker, size_t size) {
   for (size_t at = 0; at + 4 <= size; ++at) {
     auto part = static_cast<uint32_t>(marker >> (8 * at));
@@ -178,7 +179,7 @@ TEST(Blinding, the_corpus_answers_as_it_must) {
   run_corpus();
 }
 
-// Whatever takes four bytes in an instruction, the library's own numbers among it.
+// Blinds every constant that takes four bytes in an instruction, the library's own constants too.
 TEST(Blinding, the_corpus_answers_as_it_must_with_all_that_is_no_byte_blinded) {
   jit::Hardening h = blind(127);
   h.landing_pads = true;
@@ -216,7 +217,7 @@ TEST(Blinding, switched_off_nothing_is_drawn) {
   EXPECT_EQ(code_of(h), code_of({}));
 }
 
-// The method stays uncompiled rather than with its constants in the open.
+// The method stays uncompiled: the constants must not be exposed.
 TEST(Blinding, without_random_numbers_nothing_is_compiled_and_the_error_says_so) {
   jit::Hardening h = blind();
   h.random = none;

@@ -1,10 +1,10 @@
-// The switch of an interpreter's loop is copied to the ends of its cases.
+// The dispatch switch of an interpreter loop is duplicated at the ends of its cases.
 #include "tests/support/opt_harness.h"
 
 namespace uptier::test::emit_dispatch_test {
 namespace {
 
-// Takes the lowest three bits of v1 as an operation, until it is 0.
+// Takes the lowest three bits of v1 as an opcode, until v1 is 0.
 constexpr const char* kInterpreter = R"(
 func @run(i32) -> i32 {
 b0(v0: i32):
@@ -52,7 +52,7 @@ TEST(EmitDispatch, each_case_that_comes_back_ends_in_a_switch) {
   OptimizedModule code(machine, *m);
   const jit::Code& c = *code.codes()[0];
   std::string text = disassemble(c.base(), c.size());
-  // One load from the table a copy; the table itself is there once.
+  // Each copy of the dispatch has its own load from the table; the table exists once.
   EXPECT_GE(count_of(text, "movsxd"), 6u) << text;
   EXPECT_LE(c.size(), 400u);
 }

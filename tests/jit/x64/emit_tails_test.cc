@@ -1,4 +1,4 @@
-// Short blocks that are jumped to often are emitted where the jump would be.
+// Short blocks that are frequent jump targets are emitted in place of the jump.
 #include <bit>
 
 #include "tests/support/opt_harness.h"
@@ -6,7 +6,7 @@
 namespace uptier::test::emit_tails_test {
 namespace {
 
-// A loop of two long ways and a short join. What the join does is `join`: v22, of v3, v5 and v20.
+// A loop with two long paths and a short join block. `join` computes v22 from v3, v5 and v20.
 std::string loop_of(const std::string& join) {
   std::string ways;
   for (const char* block : {"b2", "b3"}) {
@@ -88,7 +88,7 @@ TEST(EmitTails, a_rare_way_keeps_its_jump) {
 
 TEST(EmitTails, a_long_join_is_there_once) {
   std::string text = listing(loop_of(kLong), {1, 1000, 500, 500, 1000, 1});
-  EXPECT_EQ(jumps(text), 2u) << text;  // of the first round, which is peeled, and the loop
+  EXPECT_EQ(jumps(text), 2u) << text;  // of the peeled first round and of the loop
 }
 
 TEST(EmitTails, answers_and_counts_are_the_interpreters_under_any_counts) {

@@ -1,4 +1,4 @@
-// Loads and stores of frame slots are the bytes that the assembler writes for them.
+// The hand-encoded loads and stores of frame slots have the same bytes as the assembler's.
 #include <gtest/gtest.h>
 
 #include <cstring>

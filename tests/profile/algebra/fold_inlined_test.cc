@@ -1,4 +1,4 @@
-// What a method ran inside of others counts as its own where profiles are compared and exported.
+// Inlined executions of a method count as its own in comparisons and exports.
 #include "profile/algebra/fold_inlined.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ Schema callee_schema() {
   return s;
 }
 
-// `root` calls `callee`, which goes one of two ways and calls one of two.
+// `root` calls `callee`, which has a two-way branch and calls one of two methods.
 Profile of_callee(uint64_t first, uint64_t second) {
   Profile p;
   add_method(p, kCallee, callee_schema(), {first, second, 1, 3, 30, 0, 5, 20});
@@ -77,7 +77,7 @@ TEST(FoldInlined, bodies_of_other_code_and_of_methods_that_nobody_knows_are_left
   auto folded = fold_inlined(p);
   EXPECT_EQ(folded.left_out, 2u);
   EXPECT_TRUE(folded.methods.empty());
-  // Of code that is not known it is taken to be the method's.
+  // A body of unknown code is assumed to be of the method's code.
   p.inlined[kPlace].code.back() = 0;
   folded = fold_inlined(p);
   EXPECT_EQ(folded.left_out, 1u);
@@ -92,12 +92,12 @@ TEST(FoldInlined, sites_that_the_method_has_not_and_what_is_malformed_do_no_harm
   EXPECT_EQ(fold_inlined(p).left_out, 1u);
   p.methods.clear();
   p.inlined[kPlace].code.pop_back();
-  EXPECT_EQ(fold_inlined(p).left_out, 0u);  // it is no body
+  EXPECT_EQ(fold_inlined(p).left_out, 0u);  // malformed, so it is no body at all
 }
 
-// ---- Compared ---------------------------------------------------------------------------------
+// ---- Comparisons ------------------------------------------------------------------------------
 
-// The same program: one run called what the other has inlined.
+// The same program: one run called a method that the other has inlined.
 TEST(FoldInlined, runs_that_inlined_differently_are_alike) {
   const Profile called = of_callee(60, 20);
   Profile inlined = of_callee(15, 5);
@@ -107,14 +107,14 @@ TEST(FoldInlined, runs_that_inlined_differently_are_alike) {
   OverlapReport r = compare(called, inlined);
   EXPECT_DOUBLE_EQ(r.program.value, 1);
   EXPECT_DOUBLE_EQ(overlap(inlined, called), 1);
-  // Targets: 2 of 122 are unknown in one, 8 of 128 in the other.
+  // Targets: 2 of 122 are unknown in one profile, 8 of 128 in the other.
   for (const KindOverlap& k : r.kinds) {
     if (k.kind == SlotKind::kCallTarget) {
       EXPECT_DOUBLE_EQ(k.overlap.value, 1 - (8.0 / 128 - 2.0 / 122));
     }
   }
-  EXPECT_DOUBLE_EQ(r.inlined->value, 0);  // by place they are not
-  // A method that one side has inlined alone is known by the other's schema.
+  EXPECT_DOUBLE_EQ(r.inlined->value, 0);  // compared by call site, they have nothing in common
+  // If one side has the method inlined only, the other side's schema describes it.
   inlined.methods.clear();
   inlined.inlined[kPlace].sites.erase({SlotKind::kRange, 4});
   r = compare(called, inlined);
@@ -141,11 +141,11 @@ TEST(FoldInlined, methods_that_only_bodies_tell_of_are_compared_by_what_any_of_t
   EXPECT_DOUBLE_EQ(overlap(a, b), 0.5);
   EXPECT_DOUBLE_EQ(overlap(b, a), 0.5);
   EXPECT_DOUBLE_EQ(overlap(a, a), 1);
-  // Of code that one side does not know.
+  // One side does not know its code.
   b.inlined.begin()->second.code.back() = 0;
   EXPECT_DOUBLE_EQ(overlap(a, b), 0.5);
   EXPECT_DOUBLE_EQ(overlap(b, a), 0.5);
-  // Of other code, and of other methods: nothing in common.
+  // Different code, and different methods: nothing in common.
   b.inlined.begin()->second.code.back() = kCalleeCode + 1;
   EXPECT_EQ(overlap(a, b), 0);
   EXPECT_EQ(compare(a, b).program.mismatched_a, 1);
@@ -178,7 +178,7 @@ TEST(FoldInlined, overlap_of_any_profiles_is_symmetric_between_0_and_1_and_1_on_
   size_t folded = 0, bodies_alone = 0;
   for (int round = 0; round < 500; ++round) {
     Profile a = generator.profile(), b = generator.profile();
-    // Bodies of the methods that there are, and of others.
+    // Bodies of the methods in the profile, and of others.
     for (Profile* p : {&a, &b}) {
       InlinedBodies bodies;
       for (auto& [key, of] : p->inlined) {

@@ -133,7 +133,7 @@ TEST(ProfileMerge, one_code_under_two_schemas_is_united_and_loses_nothing) {
   }
 }
 
-// What flow=edges and loops=on add, and tables of two sizes.
+// The slots that flow=edges and loops=on add, and tables of two sizes.
 TEST(ProfileMerge, each_kind_of_slot_of_either_side_is_in_the_sum) {
   MethodProfile a, b;
   for (MethodProfile* m : {&a, &b}) {
@@ -197,7 +197,7 @@ TEST(ProfileMerge, malformed_method_is_dropped_and_costs_no_other) {
   EXPECT_EQ(merge(sum, bad), (MergeReport{1, 0, 0, {MethodKey{}}}));
   EXPECT_EQ(only(sum).counts, (std::vector<uint64_t>{5, 5}));
   EXPECT_EQ(merge(sum, misplaced).dropped, (std::vector<MethodKey>{{5, 5}}));
-  // A malformed method in the sum gives way.
+  // A malformed method in the sum is replaced.
   EXPECT_EQ(merge(bad, single(1, {5, 5})).dropped.size(), 1u);
   EXPECT_EQ(only(bad).counts, (std::vector<uint64_t>{5, 5}));
 }
@@ -218,7 +218,7 @@ TEST(ProfileMerge, reports_add_up) {
   EXPECT_EQ(sum, (MergeReport{11, 22, 33, {{1, 1}, {2, 2}}}));
 }
 
-// A method with one slot; `site` of the table is 1.
+// A profile of one method with one slot, at site 1.
 Profile with_slot(SlotKind kind, std::vector<uint64_t> counts, Table table = {}) {
   MethodProfile method;
   method.schema.add(kind, 1, 2);
@@ -263,7 +263,7 @@ TEST(ProfileMerge, tables_are_united_without_limit_and_estimates_summed) {
 }
 
 TEST(ProfileMerge, kinds_at_one_site_are_never_mixed) {
-  // Call target 3 and value 3, and a value whose bits are a callee's index.
+  // Call target 3 and value 3, and a value whose bits equal a callee's index.
   MethodProfile method;
   method.schema.add(SlotKind::kCallTarget, 3, 4);
   method.schema.add(SlotKind::kValue, 3, 4);
@@ -281,8 +281,8 @@ TEST(ProfileMerge, kinds_at_one_site_are_never_mixed) {
 }
 
 TEST(ProfileMerge, unknown_mass_is_never_credited_to_the_top_entry) {
-  // Seven of eight calls went to callees that are not known or not the top one: no merge or trim
-  // makes that one more than an eighth.
+  // Seven of eight calls went to callees that are unknown or not the top one: no merge or trim lets
+  // the top one exceed an eighth.
   const SlotKind kind = SlotKind::kCallTarget;
   Profile sum = with_slot(kind, {65}, {{{1, 1}, {10, 0}}, {{1, 2}, {5, 0}}});
   for (int round = 0; round < 3; ++round) {

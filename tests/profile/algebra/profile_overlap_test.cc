@@ -50,7 +50,7 @@ TEST(ProfileOverlap, is_the_sum_of_the_lesser_shares) {
   add(a, 1, 1, {4});
   add(b, 0, 1, {2, 2});
   add(b, 1, 1, {0});
-  // Shares of a: 1/8, 3/8, 4/8; of b: 1/2, 1/2, 0.
+  // Shares of a: 1/8, 3/8, 4/8; shares of b: 1/2, 1/2, 0.
   EXPECT_DOUBLE_EQ(overlap(a, b), 0.5);
   const OverlapReport report = compare(a, b);
   ASSERT_EQ(report.methods.size(), 2u);
@@ -72,8 +72,8 @@ TEST(ProfileOverlap, two_empty_profiles_are_alike_and_one_is_not_like_any_other)
   EXPECT_EQ(overlap(counted, zeros), 0);
 }
 
-// What one side was not asked to observe says nothing: flow=edges beside flow=blocks, loops=on beside
-// off, tables of two sizes.
+// Sites that one side was not asked to observe are left out: flow=edges against flow=blocks,
+// loops=on against off, tables of two sizes.
 TEST(ProfileOverlap, profiles_of_other_options_are_compared_on_common_ground) {
   MethodProfile a, b;
   for (MethodProfile* m : {&a, &b}) {
@@ -183,7 +183,7 @@ TEST(ProfileOverlap, tables_are_compared_by_entry_and_other_is_an_entry_of_its_s
   const Profile a = with_slot(kind, {5}, {{{1, 1}, {3, 0}}, {{1, 2}, {2, 0}}});
   const Profile b = with_slot(kind, {1}, {{{1, 1}, {5, 0}}, {{1, 3}, {4, 0}}});
   EXPECT_DOUBLE_EQ(kind_value(a, b, kind), 0.3 + 0.1);
-  // A site whose entries are all unknown is not like one whose top entry is known.
+  // A site whose entries are all unknown has no overlap with a site whose top entry is known.
   const Profile unknown = with_slot(kind, {10});
   const Profile known = with_slot(kind, {0}, {{{1, 1}, {10, 0}}});
   EXPECT_DOUBLE_EQ(kind_value(unknown, known, kind), 0);
@@ -191,7 +191,7 @@ TEST(ProfileOverlap, tables_are_compared_by_entry_and_other_is_an_entry_of_its_s
 }
 
 TEST(ProfileOverlap, loops_are_compared_by_extrapolated_cycles) {
-  // One execution in ten is timed on one side, all on the other: 1000 cycles each.
+  // One side times one execution in ten, the other all: both give 1000 cycles each.
   const Profile sampled = with_slot(SlotKind::kLoop, {10, 0, 1, 0, 100, 100, 10000, 0});
   const Profile full = with_slot(SlotKind::kLoop, {10, 0, 10, 0, 1000, 1000, 100000, 0});
   EXPECT_DOUBLE_EQ(kind_value(sampled, full, SlotKind::kLoop), 1);
@@ -208,7 +208,7 @@ TEST(ProfileOverlap, logs_ranges_and_gauges_take_no_part) {
 }
 
 TEST(ProfileOverlap, estimates_are_compared_not_counts) {
-  // A rate that decayed: the second block ran only late, at interval 10.
+  // A sampling rate that decayed: the second block ran only late, at interval 10.
   Profile sampled, full;
   add(sampled, 0, 1, {100, 10});
   sampled.methods.begin()->second.estimates = {100, 100};
@@ -252,7 +252,7 @@ TEST(ProfileOverlap, malformed_methods_do_no_harm) {
   add(a, 0, 1, {1, 2, 3});
   add(b, 0, 1, {1, 2, 3});
   a.methods.begin()->second.estimates.resize(1);
-  // What is there counts: all of a is in the first block, where b has a sixth.
+  // Only existing estimates count: all of a is in the first block, which has a sixth of b.
   EXPECT_DOUBLE_EQ(overlap(a, b), 1.0 / 6);
   EXPECT_DOUBLE_EQ(overlap(b, a), 1.0 / 6);
   a.methods.begin()->second.estimates.clear();

@@ -1,4 +1,4 @@
-// Caps and quorums: who has a say in a sum, and what is told of it.
+// Caps and quorums: which voters count in a sum, and which of its parts are reported.
 #include "profile/algebra/quorum.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Quorum votes_of(const std::vector<Profile>& parts, const std::vector<uint32_t>& 
   return quorum;
 }
 
-// Counts that cannot saturate.
+// Random profiles whose counts cannot saturate.
 std::vector<Profile> some(Generator& generator, size_t n) {
   std::vector<Profile> parts;
   for (size_t i = 0; i < n; ++i) {
@@ -46,7 +46,7 @@ std::vector<Profile> some(Generator& generator, size_t n) {
   return parts;
 }
 
-// What a site's table and its `other` come to.
+// Returns the sum of a site's table and its `other`.
 uint64_t mass_of(const Profile& p) {
   uint64_t sum = 0;
   for (const auto& [key, m] : p.methods) {
@@ -122,7 +122,8 @@ TEST(ProfileQuorum, kept_methods_keep_their_mass) {
   }
 }
 
-// Why it is a finishing step: two sums may each lack what both together would have kept.
+// Why a quorum is a finishing step: each of two sums may lack a method that both together would
+// have kept.
 TEST(ProfileQuorum, does_not_commute_with_merge) {
   MethodProfile m;
   m.schema = Schema::block_schema(1, 1);
@@ -161,7 +162,7 @@ TEST(ProfileQuorum, caps_are_a_function_of_the_set) {
       const double most = cap == 0 ? all[voter] : std::min(all[voter], static_cast<double>(cap));
       ASSERT_NEAR(runs, most, 1e-9);
     }
-    // Of another order the same factors.
+    // The same factors in another order.
     std::vector<size_t> order(inputs.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::shuffle(order.begin(), order.end(), random);
@@ -172,7 +173,7 @@ TEST(ProfileQuorum, caps_are_a_function_of_the_set) {
   }
 }
 
-// Calls are told as methods are: by enough voters, between methods that stay.
+// Calls are reported like methods: with enough voters, and between methods that are kept.
 TEST(ProfileQuorum, calls_need_votes_too) {
   const MethodKey a{1, 1}, b{1, 2}, c{1, 3};
   MethodProfile m;
@@ -206,7 +207,8 @@ TEST(ProfileQuorum, calls_need_votes_too) {
   EXPECT_EQ(quorum.finish(all, sum, 0), 0u);
   EXPECT_EQ(all, calls);
   EXPECT_EQ(quorum.finish(sum, 2).methods, 1u);
-  EXPECT_EQ(quorum.finish(calls, sum, 2), 2u);  // to c, which is not told, and of one voter
+  EXPECT_EQ(quorum.finish(calls, sum, 2), 2u);  // the call to c, which is left out, and the call
+                                                // with one voter
   EXPECT_EQ(calls.graph, (std::map<CallProfile::Call, uint64_t>{{{a, b}, 10}}));
   EXPECT_EQ(calls.shapes.size(), 1u);
   EXPECT_TRUE(calls.shapes.contains(a));

@@ -1,5 +1,5 @@
-// The sum of squared weights of a method's samples: what it does to intervals, and that it goes
-// where the other sums go.
+// The sum of squared weights of a method's samples: its effect on intervals, and that it is copied
+// and merged like the other sums.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,8 +18,8 @@ namespace {
 
 using uptier::test::Generator;
 
-// A method without loops whose calls are sampled at the gap of their window. Site 1 is run by each
-// call, site 2 by one in 16.
+// A method without loops, with calls sampled at the gap of their window. Each call runs site 1; one
+// call in 16 runs site 2.
 struct Windows {
   struct Window {
     uint64_t calls, gap;
@@ -58,7 +58,8 @@ struct Windows {
   }
 };
 
-// Returns how many in a hundred of 400 intervals hold, with the sum of squares and without it.
+// Returns how many percent of 400 intervals contain the truth, with the sum of squares and without
+// it.
 std::pair<double, double> held(const Windows& windows) {
   std::mt19937_64 random(57);
   constexpr int kRuns = 400;
@@ -76,8 +77,8 @@ std::pair<double, double> held(const Windows& windows) {
   return {with * 100.0 / kRuns, without * 100.0 / kRuns};
 }
 
-// 10,000 samples of weight 2 and 1,250 of weight 128, which stand for nearly all that ran. A standard
-// deviation of the shares is 1.2 points.
+// 10,000 samples of weight 2 and 1,250 of weight 128, which represent nearly all executions. A
+// standard deviation of the shares is 1.2 points.
 TEST(WeightSquares, intervals_of_unequal_samples_hold) {
   const auto [with, without] = held({{{20'000, 2}, {160'000, 128}}});
   EXPECT_GE(with, 90);
@@ -119,8 +120,8 @@ TEST(WeightSquares, tell_how_many_samples_of_one_weight_there_might_as_well_be) 
             of_one_block(100, 1000, 100, squares).estimate(SlotKind::kBlock, 1));
 }
 
-// 100 bursts of 32 iterations, a third of them in each of three loops: a sample holds 32 executions
-// of one loop's body, though the mean is a third of that.
+// 100 bursts of 32 iterations; each of three loops has a third of them. So a sample can hold 32
+// executions of one loop's body, although the mean is a third of that.
 TEST(WeightSquares, sample_may_hold_as_many_executions_as_it_has_iterations) {
   MethodProfile method;
   method.schema = Schema::block_schema(3, 0);
@@ -138,7 +139,7 @@ TEST(WeightSquares, sample_may_hold_as_many_executions_as_it_has_iterations) {
       << "iterations that no burst has met say nothing of samples";
 }
 
-// ---- Where the sum goes -----------------------------------------------------------------------
+// ---- Copies of the sum ------------------------------------------------------------------------
 
 Profile of(MethodProfile method) {
   Profile profile;
@@ -161,8 +162,7 @@ TEST(WeightSquares, add_up_scale_and_are_taken_off) {
   EXPECT_EQ(most.methods.begin()->second.weight_squares, kMaxCount);
 }
 
-// Files from before there was the sum have entries without it: a method that lacks it is written
-// as it always was.
+// Old files have entries without the sum, and a method that lacks it is written in the same form.
 TEST(WeightSquares, take_no_byte_in_files_of_methods_that_lack_them) {
   const MethodProfile with = of_one_block(5, 50, 5, 500), without = of_one_block(5, 50, 5, 0);
   Bytes long_entry, entry;
@@ -173,7 +173,7 @@ TEST(WeightSquares, take_no_byte_in_files_of_methods_that_lack_them) {
     ByteSpan rest = bytes;
     std::vector<uint64_t> words;
     MethodView view;
-    view.weight_squares = 77;  // of the entry before
+    view.weight_squares = 77;  // left over from the entry before
     ASSERT_TRUE(take_entry(kUpfEntries, 0, rest, words, view).ok());
     EXPECT_TRUE(rest.empty());
     EXPECT_EQ(*method_of(view, ""), method);
@@ -195,8 +195,8 @@ TEST(WeightSquares, survive_every_form) {
   EXPECT_EQ(profile_from_tsv(to_tsv(profile, {}))->profile, profile);
 }
 
-// Merging in any order and grouping comes to the same: profile_merge_test has the law for all
-// fields; here that this one takes part in it.
+// Merges in any order and grouping give the same. profile_merge_test tests that law for all fields;
+// this test shows that the sum takes part in it.
 TEST(WeightSquares, of_merges_do_not_depend_on_order) {
   Generator generator(91);
   for (int round = 0; round < 300; ++round) {

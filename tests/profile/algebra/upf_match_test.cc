@@ -1,4 +1,4 @@
-// Profiles of code that was edited: what is matched, what is dropped, and that it is said.
+// Profiles of edited code: which parts are matched, which are dropped, and that both are reported.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -20,7 +20,7 @@ namespace {
 using profile::MatchReport;
 using profile::SiteMap;
 
-// A line of blocks, each falling into the next, with calls of these targets in them (0: none).
+// A chain of blocks with calls of these targets (0: no call).
 CodeShape line_of(const std::vector<uint64_t>& calls) {
   CodeShape shape;
   shape.cfg_hash = calls.size() * 1000 + 1;
@@ -62,7 +62,7 @@ TEST(UpfMatch, what_did_not_change_is_found_block_by_block) {
 
 TEST(UpfMatch, what_lies_around_an_edit_keeps_its_counts) {
   const CodeShape there = line_of({0, 7, 0, 8, 9, 0});
-  const CodeShape here = line_of({0, 7, 0, 5, 0, 8, 9, 0});  // two blocks and a call more
+  const CodeShape here = line_of({0, 7, 0, 5, 0, 8, 9, 0});  // two more blocks and one more call
   MatchReport report;
   const MethodProfile m =
       profile::match_profile(counted(there), there, schema_of(here), here, report);
@@ -110,7 +110,7 @@ TEST(UpfMatch, too_little_alike_is_dropped_with_the_reason) {
   other.cfg_hash ^= 1;
   (void)profile::match_profile(counted(there), other, schema_of(there), there, report);
   EXPECT_EQ(report.why, "the profile's anchors are of yet other code");
-  // The same calls in a body of which hardly anything else is the same.
+  // The same calls in a body that is otherwise almost completely different.
   std::vector<uint64_t> spread(40);
   spread[20] = 7;
   const CodeShape one = line_of({7}), many = line_of(spread);
@@ -118,8 +118,8 @@ TEST(UpfMatch, too_little_alike_is_dropped_with_the_reason) {
   EXPECT_EQ(report.why, "too few blocks are alike");
 }
 
-// Whatever two bodies are, blocks keep their order, no block is found twice, and no count is made
-// up: each is that of an old block or flows from some.
+// For any two bodies: matched blocks keep their order, no block is matched twice, and no count is
+// invented: each comes from an old block or follows from the flow.
 TEST(UpfMatch, laws_hold_for_any_two_bodies) {
   std::mt19937 random(5);
   uint64_t accepted = 0;
@@ -168,7 +168,7 @@ TEST(UpfMatch, inlined_bodies_stay_where_nothing_on_the_way_changed) {
   const profile::InlinedMatch all = profile::match_inlined({{place, kSeen}}, same);
   EXPECT_EQ(all.kept, (InlinedBodies{{{{9, 4}, {{6, {9, 5}}, {8, {9, 6}}}}, kSeen}}));
   EXPECT_EQ(all.dropped, 0u);
-  // Any of the three has other code, or is not there any more.
+  // Changes or removes the code of each of the three.
   for (const MethodKey& key : {root, mid, leaf}) {
     profile::SameMethods changed = same, gone = same;
     ++changed[key].cfg_hash;
@@ -201,7 +201,7 @@ class UpfEdit : public testing::Test {
   ~UpfEdit() override { std::filesystem::remove_all(dir_); }
   std::string path(const std::string& name) const { return dir_ + "/" + name; }
 
-  // Puts text behind a line of a function of the program: where its body begins.
+  // Inserts text into functions of the program, at the beginning of their bodies.
   void edit(const std::string& program, const std::map<std::string, std::string>& changes) {
     ASSERT_EQ(
         test::run_command("wasm2wat " + test::wasm_path(program) + " -o " + path("t.wat")).code, 0);
@@ -245,7 +245,7 @@ TEST_F(UpfEdit, others_keep_their_profiles_and_the_changed_are_matched_or_droppe
                         " -o " + path("edited.upf"));
   EXPECT_EQ(told.code, 0) << told.err;
   test::expect_golden("upf_match", told.out);
-  // The runtime says the same, and runs the program as ever.
+  // The runtime reports the same, and the program runs as usual.
   const test::RunResult r = run(path("edited.wasm"), "--report");
   EXPECT_EQ(r.out, test::expected_output("objects"));
   for (const char* part :
@@ -255,7 +255,7 @@ TEST_F(UpfEdit, others_keep_their_profiles_and_the_changed_are_matched_or_droppe
         "1 matched by their", "no calls, probes or loops to be matched by", "similarity 1.00"}) {
     EXPECT_NE(r.err.find(part), std::string::npos) << part << "\n" << r.err;
   }
-  // What the tool has made of it is a profile of the edited module: nothing is moved any more.
+  // The tool has written a profile of the edited module, so nothing is matched any more.
   const test::RunResult moved = test::run_tool("run --report=json --profile " + path("edited.upf") +
                                                " " + path("edited.wasm"));
   const auto json = nlohmann::json::parse(moved.err, nullptr, false);
@@ -266,8 +266,8 @@ TEST_F(UpfEdit, others_keep_their_profiles_and_the_changed_are_matched_or_droppe
   EXPECT_GE(json["saved"]["methods"], 10);
 }
 
-// A body inlined at each method, of another method: of some what is on the way has been edited, and
-// one calls something else than it did, in a body of the same form.
+// Adds four inlined bodies. For two of them, a method on the path was edited; for a third, the root
+// now has a different callee in a body of the same shape.
 TEST_F(UpfEdit, inlined_bodies_are_kept_or_dropped_and_counted) {
   edit("objects", {{"move_all", kBranch}, {"disc_area", kLeafBranch}});
   if (HasFatalFailure()) return;
@@ -286,10 +286,10 @@ TEST_F(UpfEdit, inlined_bodies_are_kept_or_dropped_and_counted) {
     ADD_FAILURE() << name;
     return in.profile.methods.begin()->second;
   };
-  std::vector<const MethodProfile*> whole;  // that are not edited, with calls
+  std::vector<const MethodProfile*> whole;  // not edited, with calls
   for (const auto& [key, m] : file.profile.methods) {
     if (m.name == "move_all" || m.name == "disc_area" || m.name.empty()) continue;
-    if (m.name.starts_with("host ")) continue;  // made by the engine, not of the module
+    if (m.name.starts_with("host ")) continue;  // made by the engine, not part of the module
     if (!file.calls.shapes.at(key).anchors.empty()) whole.push_back(&m);
   }
   ASSERT_GE(whole.size(), 3u);
@@ -326,7 +326,7 @@ TEST_F(UpfEdit, what_was_matched_is_hot_at_once_and_saved_again) {
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(run(test::wasm_path("objects"), "-O measure_rates=off").code, 0);
   }
-  const auto saved = [&] {  // the report; messages follow it
+  const auto saved = [&] {  // the report, followed by messages
     const std::string err = run(path("edited.wasm"), "--report=json -O measure_rates=off").err;
     return nlohmann::json::parse(err.substr(0, err.find("\nuptier: ")), nullptr, false);
   };

@@ -1,4 +1,4 @@
-// What waits in a file comes back as it was; and what strings a table gets.
+// Spilling to a file and back changes nothing; and the ids of strings in a table.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -63,7 +63,7 @@ TEST(UpfSpill, leaves_no_name_and_wants_a_folder) {
   EXPECT_FALSE(Spill::create(folder).ok());
 }
 
-// Against a map.
+// Compared with a map.
 TEST(UpfSpill, strings_have_one_id_each) {
   test::Random random(2);
   StringTableBuilder builder;

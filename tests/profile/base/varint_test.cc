@@ -1,4 +1,5 @@
-// Numbers of 7 bits a byte: what is written is read, one by one and many at once, wherever it ends.
+// Numbers with 7 bits per byte: writing and reading gives the same, one by one and in bulk,
+// wherever the input ends.
 #include "profile/base/varint.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@
 namespace uptier::profile::varint_test {
 namespace {
 
-// Around each power of two, in order of size.
+// Numbers around each power of two, in ascending order.
 std::vector<uint64_t> edges() {
   std::vector<uint64_t> all{0};
   for (unsigned bit = 0; bit < 64; ++bit) {
@@ -25,7 +26,7 @@ Bytes written(std::span<const uint64_t> numbers) {
   return out;
 }
 
-// Both ways to read: in the same bytes and with others behind.
+// Reads in both ways: from exactly these bytes, and with `behind` more bytes after them.
 void expect_reads(std::span<const uint64_t> numbers, size_t behind) {
   Bytes bytes = written(numbers);
   const size_t size = bytes.size();
@@ -90,7 +91,7 @@ TEST(Varint, numbers_of_more_than_64_bits_are_refused) {
   EXPECT_TRUE(refused({kMore, kMore, kMore, kMore, kMore, kMore, kMore, kMore, kMore, kMore, 0}));
 }
 
-// As one writes who leaves room for a greater number.
+// As written by code that reserves room for a larger number.
 TEST(Varint, longer_forms_than_needed_are_read) {
   for (size_t zeros = 1; zeros <= 9; ++zeros) {
     Bytes bytes{std::byte{0x85}};

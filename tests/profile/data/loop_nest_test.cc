@@ -1,4 +1,4 @@
-// No loop takes more than the one around it.
+// No loop takes more time than the loop around it.
 #include "profile/data/loop_nest.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,8 @@ NestedLoop loop(double cycles, double half, double entries, uint32_t within) {
 }
 constexpr uint32_t kOut = NestedLoop::kOutermost;
 
-// The sums of children, and whether estimates are such.
+// Checks that no loop takes less than the sum of its children, and that estimates lie within their
+// bounds.
 void expect_lawful(const std::vector<NestedLoop>& loops) {
   std::vector<double> inside(loops.size());
   for (const NestedLoop& l : loops) {
@@ -31,7 +32,7 @@ void expect_lawful(const std::vector<NestedLoop>& loops) {
   }
 }
 
-// nbody's kick: 250 cycles around executions that are measured as 69 each, of which there are more.
+// nbody's kick: 250 cycles around more executions, which are measured as 69 cycles each.
 TEST(LoopNest, short_loops_inside_give_way_to_the_one_around_them) {
   std::vector<NestedLoop> loops = {loop(250e6, 5e6, 1e6, kOut), loop(430e6, 9e6, 6e6, 0)};
   settle_nest(loops);
@@ -57,7 +58,7 @@ TEST(LoopNest, who_is_known_better_moves_less) {
   EXPECT_NEAR(loops[1].cycles.total, 1400, 1);
 }
 
-// Words of loops as a profile has them, of executions that took from `each` on.
+// Random words of loops as in a profile; executions take `each` cycles or more.
 MethodProfile timed_loops(std::mt19937_64& random, uint32_t loops, uint64_t each) {
   MethodProfile m;
   for (SiteId site = 1; site <= loops; ++site) m.schema.add(SlotKind::kLoop, site);
@@ -81,7 +82,7 @@ MethodProfile timed_loops(std::mt19937_64& random, uint32_t loops, uint64_t each
   return m;
 }
 
-// Profiles that leave the process say the settled numbers, and so do their sums.
+// Profiles that leave the process have the settled numbers, and so do their sums.
 TEST(LoopNest, words_of_a_profile_obey_the_law_and_so_does_a_merge) {
   std::mt19937_64 random(3);
   const std::vector<LoopPlace> places = {{1, kOut}, {2, 0}, {3, 0}, {4, 2}};
@@ -133,14 +134,14 @@ TEST(LoopNest, words_of_a_profile_obey_the_law_and_so_does_a_merge) {
   EXPECT_GT(moved, 300u);
 }
 
-// A loop that is moved is not known better for it.
+// Settling a loop must not narrow its interval.
 TEST(LoopNest, intervals_of_words_hold_what_was_measured) {
   std::mt19937_64 random(5);
   MethodProfile m = timed_loops(random, 2, 1000);
   for (uint32_t w : {slot_word::kLoopEntries, slot_word::kLoopTimed}) {
     EXPECT_GT(m.counts[w], 0u);
   }
-  m.estimates[slot_word::kLoopCycles] /= 2;  // the outer one took less than the inner one
+  m.estimates[slot_word::kLoopCycles] /= 2;  // so the outer one takes less than the inner one
   m.estimates[m.schema.slots[1].word + slot_word::kLoopEntries] *= 4;
   const Estimate before = *m.loop_cycles(2);
   settle_loops(m, std::vector<LoopPlace>{{1, kOut}, {2, 0}});
@@ -171,7 +172,7 @@ TEST(LoopNest, any_nest_is_settled_and_stays_so) {
   }
 }
 
-// The body of a function stands behind its loops in lists.
+// In lists, the body of a function comes after its loops.
 TEST(LoopNest, order_of_the_list_does_not_matter) {
   std::vector<NestedLoop> loops = {loop(80, 1, 1, 2), loop(70, 1, 1, 0), loop(50, 1, 1, kOut)};
   settle_nest(loops);

@@ -17,7 +17,7 @@ using Words = std::vector<uint64_t>;
 
 Observed counts(Words words) { return {std::move(words), {}, {}}; }
 
-// Counts of one call target site: `other`, and a table.
+// The counts of one call target site: `other`, and a table.
 Observed callees(uint64_t other, std::vector<std::pair<uint64_t, uint64_t>> table) {
   Observed observed = counts({other});
   for (const auto& [callee, count] : table) {
@@ -38,7 +38,7 @@ TEST(Advance, growth_is_weighted_by_the_interval_it_came_with) {
   advance(seen, schema, counts({10}), 1);
   advance(seen, schema, counts({14}), 16);
   advance(seen, schema, counts({14}), 1000);
-  advance(seen, schema, counts({15}), 0);  // unknown: 1
+  advance(seen, schema, counts({15}), 0);  // weight unknown: 1
   EXPECT_EQ(seen.counts, Words{15});
   EXPECT_EQ(seen.estimates, Words{10 + 4 * 16 + 1});
 }
@@ -54,7 +54,7 @@ TEST(Advance, constant_interval_gives_multiples_of_the_counts) {
     method.weigh(weight);
     ASSERT_EQ(seen.estimates, method.estimates);
     ASSERT_EQ(seen.tables, method.tables);
-    // The same snapshot again says nothing new.
+    // The same snapshot again adds nothing.
     const Observed before = seen;
     advance(seen, method.schema, {method.counts, {}, method.tables}, 77);
     ASSERT_EQ(seen, before);
@@ -85,7 +85,7 @@ TEST(Advance, entry_that_enters_the_table_brings_its_estimate_from_other) {
   const Schema schema = one_slot(SlotKind::kCallTarget);
   Observed seen;
   advance(seen, schema, callees(10, {{1, 20}}), 1);
-  // Callee 2 comes out of `other` with 6 old calls and 4 new ones.
+  // Callee 2 moves from `other` into the table, with 6 old calls and 4 new ones.
   advance(seen, schema, callees(4, {{1, 20}, {2, 10}}), 8);
   const Table& table = seen.tables.at({SlotKind::kCallTarget, 1});
   EXPECT_EQ(seen.estimates, Words{4});
@@ -94,7 +94,7 @@ TEST(Advance, entry_that_enters_the_table_brings_its_estimate_from_other) {
 }
 
 TEST(Advance, estimates_of_a_table_add_up_whatever_moves) {
-  // A producer that counts without limit and hands over its two greatest entries each time.
+  // A producer that counts without a limit and hands over its two largest entries each time.
   std::mt19937_64 random(52);
   const Schema schema = one_slot(SlotKind::kCallTarget);
   for (int round = 0; round < 300; ++round) {
@@ -167,12 +167,12 @@ TEST(Estimate, width_follows_the_formula) {
   EXPECT_DOUBLE_EQ(many.high, 6400 + half);
   const Estimate few = estimate_of(25, 400, 100);  // n_eff 25
   EXPECT_DOUBLE_EQ(few.high, 400 + 400 * 1.96 * std::sqrt((1 - 1.0 / 16) / 25));
-  EXPECT_DOUBLE_EQ(estimate_of(2, 32, 0).low, 2);  // never less than what was seen
+  EXPECT_DOUBLE_EQ(estimate_of(2, 32, 0).low, 2);  // never less than the observed count
 }
 
 TEST(Estimate, interval_holds_the_truth_as_often_as_it_says) {
   // 3000 experiments of 4000 calls, each observed with probability 1/8. The share of intervals that
-  // hold 4000 has a standard deviation of 0.4 % around 95 %; five of them are allowed, and the
+  // contain 4000 has a standard deviation of 0.4 % around 95 %; five of them are allowed, and the
   // normal approximation costs less than one.
   std::mt19937_64 random(54);
   constexpr int kRuns = 3000, kCalls = 4000, kWeight = 8;
@@ -203,8 +203,9 @@ TEST(Estimate, executions_of_one_sampled_call_are_no_independent_evidence) {
   EXPECT_NEAR(static_cast<double>(held) / kRuns, 0.95, 0.025);
 }
 
-// A loop of 8,000 bursts of 32 iterations each, of which one in eight is observed: site 1 is run by
-// each iteration; site 2 by one in 32, all of a burst or none; site 3 by one in 32, evenly.
+// A loop with 8,000 bursts of 32 iterations each; one burst in eight is observed. Site 1 runs in
+// each iteration; site 2 runs in one of 32 on average, in all iterations of a burst or in none;
+// site 3 runs in one of 32, evenly.
 struct Bursts {
   static constexpr uint64_t kBursts = 8000, kLong = 32, kWeight = 8;
 
@@ -244,9 +245,10 @@ TEST(Estimate, interval_holds_the_truth_however_executions_lie_in_bursts) {
       alike[site] += one.low <= truth && truth <= one.high;
     }
   }
-  // Those of site 2 are correlated by 1, not 3/4, so that 91 % are due; a standard deviation is 1 %.
+  // Executions of site 2 are correlated by 1, not 3/4, so 91 % are expected; a standard deviation
+  // is 1 %.
   for (SiteId site = 1; site <= 3; ++site) EXPECT_GE(held[site], 870) << "site " << site;
-  // Taken for as many samples as there are executions, those of site 2 say far too much.
+  // With one sample assumed for each execution, the intervals of site 2 are far too narrow.
   EXPECT_LE(alike[2], 600);
 }
 
@@ -267,7 +269,7 @@ TEST(Estimate, width_goes_by_how_many_executions_a_sample_holds) {
   const Estimate rare = *method.estimate(SlotKind::kBlock, 2);
   EXPECT_DOUBLE_EQ(rare.high, 16 * 32 + half(16 * 32, 32 / together));
   EXPECT_EQ(estimate_in(method, 32, 512), rare);
-  // What is never seen may be as many in one burst, too.
+  // A site that was never seen may also run that often in one burst.
   const Estimate unseen = *method.estimate(SlotKind::kBlock, 3);
   EXPECT_NEAR(unseen.high, std::log(0.05) / std::log(15.0 / 16) * (1 + 31 * 0.75), 1e-6);
 }
@@ -287,7 +289,7 @@ TEST(Estimate, site_that_was_never_seen_may_have_run) {
   EXPECT_EQ(method.estimate(SlotKind::kEdge, 1), std::nullopt);
 }
 
-// Of a method that nobody has sampled nothing is known, and of one that was sampled thinly little.
+// Nothing is known about a method without samples, and little about one with few samples.
 TEST(Estimate, site_of_a_method_that_was_hardly_sampled_may_have_run_often) {
   MethodProfile method;
   method.schema = Schema::block_schema(2, 0);
@@ -343,8 +345,8 @@ TEST(LoopCycles, are_unknown_when_nothing_was_timed_and_zero_when_nothing_ran) {
   EXPECT_EQ(loop(0, {}, 4, 30).loop_cycles(2), std::nullopt);
 }
 
-// One loop whose executions take the longer the later they run, and as many iterations as `each`
-// says; the first `timed` of each window are timed.
+// A loop whose executions take longer the later they run, with `each(n)` iterations; the first
+// `timed` executions of each window are timed.
 double extrapolated(uint64_t (*cycles)(uint64_t n), uint64_t (*each)(uint64_t n), uint64_t timed,
                     double& truth) {
   Schema schema;
@@ -375,7 +377,8 @@ double extrapolated(uint64_t (*cycles)(uint64_t n), uint64_t (*each)(uint64_t n)
 
 TEST(LoopCycles, windows_between_flushes_are_weighted_by_what_ran_in_them) {
   double truth;
-  // Twice as long from a quarter of the way on: one mean of all that was timed is far off.
+  // Executions take twice as long after the first quarter: one mean of all timed executions is far
+  // off.
   auto step = [](uint64_t n) -> uint64_t { return n < 1 << 14 ? 1000 : 2000; };
   auto one = [](uint64_t) -> uint64_t { return 1; };
   EXPECT_NEAR(extrapolated(step, one, 100, truth) / truth, 1, 1e-3);
@@ -393,7 +396,7 @@ TEST(LoopCycles, of_an_execution_that_spans_windows_are_its_own) {
   Schema schema;
   schema.add(SlotKind::kLoop, 1);
   profile::Observed seen;
-  // In each window the last execution ends and another begins, which is no entry yet.
+  // In each window the last execution ends, and another begins that does not count as an entry yet.
   for (uint64_t w = 0; w < 10; ++w) {
     uint64_t cycles = 100 * w * (w + 1) / 2;
     profile::advance(seen, schema, {{w, 10 * w + 5, w, 10 * w, cycles, cycles, 0, 0}, {}, {}}, 1);
@@ -413,7 +416,7 @@ TEST(LoopCycles, one_timed_execution_says_little) {
 }
 
 TEST(LoopCycles, interval_holds_the_truth_as_often_as_it_says) {
-  // 1000 executions of uniform length around 500, 100 of them timed; the truth is their sum.
+  // 1000 executions with uniform lengths around 500, 100 of them timed; the truth is their sum.
   std::mt19937_64 random(56);
   constexpr int kRuns = 2000, kEntries = 1000, kTimed = 100;
   int held = 0;
@@ -447,7 +450,7 @@ TEST(Estimate, order_of_its_three_numbers_holds_for_any_counts) {
   }
 }
 
-// One sample at a gap that is wider than all that ran must not outweigh those before it.
+// One sample whose gap exceeds all executions must not outweigh the samples before it.
 TEST(Coverage, weighs_samples_by_what_ran_and_makes_up_for_pauses) {
   Coverage c;
   EXPECT_EQ(c.weigh(0, 100), 1u) << "no samples yet";

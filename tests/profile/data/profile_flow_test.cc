@@ -10,7 +10,7 @@ namespace uptier::profile::profile_flow_test {
 namespace {
 
 // A connected random graph: every block can be reached and left. Some edges are parallel, some are
-// self loops, some external.
+// self loops, some lead outside.
 class FlowMaker {
  public:
   explicit FlowMaker(uint64_t seed) : random_(seed) {}
@@ -22,13 +22,13 @@ class FlowMaker {
     g.blocks = 1 + below(12);
     add(g, 0, 1);
     for (uint32_t v = 2; v <= g.blocks; ++v) add(g, 1 + below(v - 1), v);
-    for (uint32_t v = 1; v <= g.blocks; ++v) add(g, v, below(v));  // towards the outside
+    for (uint32_t v = 1; v <= g.blocks; ++v) add(g, v, below(v));  // leads towards the outside
     for (uint32_t i = below(20); i > 0; --i) add(g, below(g.blocks + 1), below(g.blocks + 1));
     std::ranges::shuffle(g.edges, random_);
     return g;
   }
 
-  // Counts of every edge after some walks from the outside and back.
+  // Counts every edge during some walks from the outside and back.
   std::vector<uint64_t> walk(const FlowGraph& g) {
     std::vector<uint64_t> counts(g.edges.size());
     for (uint32_t walks = below(30); walks > 0; --walks) {
@@ -42,7 +42,7 @@ class FlowMaker {
     return counts;
   }
 
-  // An edge that leaves `from`, any of them alike.
+  // Returns a random edge that leaves `from`; all are equally likely.
   size_t leaving(const FlowGraph& g, uint32_t from) {
     std::vector<size_t> out;
     for (size_t i = 0; i < g.edges.size(); ++i) {
@@ -59,7 +59,7 @@ class FlowMaker {
   std::mt19937_64 random_;
 };
 
-// What the counters of the chords hold; the rest is not known.
+// Keeps the counters of the chords; the rest is unknown.
 std::vector<uint64_t> only_chords(const std::vector<bool>& chords, std::vector<uint64_t> counts) {
   for (size_t i = 0; i < counts.size(); ++i) counts[i] = chords[i] ? counts[i] : 0xdead;
   return counts;
@@ -73,7 +73,7 @@ std::vector<uint64_t> inflow(const FlowGraph& g, const std::vector<uint64_t>& co
   return blocks;
 }
 
-// The weight of a spanning forest by trying every set of edges; for small graphs.
+// Finds the weight of the best spanning forest by trying every set of edges; for small graphs.
 uint64_t best_forest(const FlowGraph& g) {
   uint64_t best = 0;
   for (uint32_t set = 0; set < (1u << g.edges.size()); ++set) {
@@ -133,7 +133,7 @@ TEST(Flow, hot_path_of_a_loop_carries_no_counter) {
                      {2, 4, 1, false},
                      {4, 0, 1, false}}};
   const std::vector<bool> chords = choose_chords(g);
-  // One of the two hot edges must be counted, and one of the cold ones; ties go by index.
+  // One of the two hot edges must be counted, and one of the cold ones; ties go to the lower index.
   EXPECT_EQ(chords, (std::vector<bool>{false, false, false, true, false, true}));
   const std::vector<uint64_t> counted = {0, 0, 0, 90, 0, 10};
   EXPECT_EQ(reconstruct(g, chords, counted).blocks, (std::vector<uint64_t>{10, 100, 90, 10}));
@@ -156,12 +156,13 @@ TEST(Flow, graph_without_edges_or_blocks_is_fine) {
 }
 
 TEST(Flow, frame_in_flight_clamps_at_zero_and_never_wraps) {
-  // A walk that entered block 1 and is inside: the return is counted, the way in is not yet.
+  // A walk that has entered block 1 and is still inside: the return edge is counted, the entry is
+  // not yet.
   const FlowGraph g{2, {{0, 1, 0, true}, {1, 2, 5, false}, {2, 0, 0, true}}};
   const FlowCounts counts = reconstruct(g, choose_chords(g), std::vector<uint64_t>{0, 0, 3});
   EXPECT_TRUE(counts.clamped || !imbalanced_blocks(g, counts).empty());
   for (const uint64_t count : counts.edges) EXPECT_LE(count, 3u);
-  // Counted in, never out: all edges leave 2 by what is counted, so nothing clamps.
+  // Entered but never left: all edges out of block 2 are counted ones, so nothing is clamped.
   const FlowGraph line{1, {{0, 1, 1, true}, {1, 0, 1, false}, {1, 0, 1, true}}};
   const FlowCounts stuck = reconstruct(line, choose_chords(line), std::vector<uint64_t>{1, 0, 2});
   EXPECT_EQ(stuck.edges, (std::vector<uint64_t>{1, 0, 2}));
@@ -175,7 +176,7 @@ TEST(Flow, walks_cut_short_stay_within_one_of_the_truth_for_each_frame) {
     const FlowGraph g = maker.graph();
     const std::vector<bool> chords = choose_chords(g);
     std::vector<uint64_t> walked = maker.walk(g);
-    uint32_t at = 0;  // one more walk, that is not over
+    uint32_t at = 0;  // one more walk, which has not ended
     for (uint32_t steps = maker.below(5); steps > 0; --steps) {
       const size_t edge = maker.leaving(g, at);
       ++walked[edge];
@@ -206,7 +207,7 @@ TEST(Flow, edges_without_a_spanning_tree_are_said_not_guessed) {
 }
 
 TEST(Flow, large_graphs_take_linear_time) {
-  // A chain of a million blocks with a chord at each: quadratic work would not end.
+  // A chain of a million blocks with a chord at each: quadratic work would not finish.
   constexpr uint32_t kBlocks = 1'000'000;
   FlowGraph g;
   g.blocks = kBlocks;

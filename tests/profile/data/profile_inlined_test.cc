@@ -1,6 +1,6 @@
-// What is known of bodies where they are inlined: sums, texts, and the chunk of a profile file. That
-// sums are those of any order, and come back from every form, the tests of profiles say, whose
-// Generator makes bodies too.
+// Counts of inlined bodies by place: sums, text, and the chunk of a profile file. The tests of
+// profiles show that sums do not depend on order and that every format round-trips; their Generator
+// makes inlined bodies too.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -31,7 +31,7 @@ Profile one(InlinedKey key, InlinedBody body) {
   return p;
 }
 
-// Three methods, the last of which is inlined into the second, and that into the first.
+// Three methods: the last one is inlined into the second, and that one into the first.
 Profile sample() {
   Profile p = one(kPlace, {{0x11, 0x22, 0x33}, {{1, {64, 1024, 64}}, {3, {3, 3, 32}}}});
   p.inlined[{{0xa1, 7}, {{5, {0xa1, 8}}}}] = {{0x11, 0x22}, {{1, {64, 1024, 64}}}};
@@ -91,7 +91,7 @@ TEST(ProfileInlined, what_breaks_a_rule_is_left_out_of_sums_and_files) {
     const Bytes file = profile_to_file(one(key, body), {}, {}, &dropped);
     EXPECT_EQ(dropped, 1u);
     EXPECT_EQ(profile_from_file(file)->profile, Profile{});
-    // What is broken gives way.
+    // A broken body in the sum is replaced.
     sum = one(key, body);
     EXPECT_EQ(merge(sum, one(key, {{1, 2}, {{1, some}}})).dropped.size(), 1u);
   }
@@ -107,7 +107,7 @@ Profile tame(Generator& generator) {
     for (auto& [site, b] : kept.blocks) {
       b = {b.count % 1000, b.estimate % 1000, 1 + b.samples % 1000};
     }
-    // Of the others an extreme, or the greatest, stays.
+    // Keeps only kinds that add up: the other kinds keep an extreme or the larger value.
     std::erase_if(kept.sites, [](const auto& item) {
       const SlotKind kind = item.first.first;
       return kind == SlotKind::kValue || kind == SlotKind::kRange || kind == SlotKind::kGauge;
@@ -186,7 +186,7 @@ TEST(ProfileInlined, sites_merge_by_the_rules_of_their_kind) {
   EXPECT_EQ(sum.at({SlotKind::kCallTarget, 4}), both);
   EXPECT_EQ(sum.at({SlotKind::kRange, 6}), range(5, 11, -7, 15));
   EXPECT_EQ(merged(b, a), merged(a, b));
-  // A site that one side alone has is kept.
+  // A site that only one side has is kept.
   Profile none = sample();
   EXPECT_EQ(merged(none, a).inlined.at(kPlace).sites, a.inlined.at(kPlace).sites);
 }
@@ -282,11 +282,12 @@ TEST(ProfileInlined, overlap_by_place_is_apart_from_that_of_methods) {
   none.inlined.clear();
   EXPECT_FALSE(compare(none, none).inlined);
   const OverlapReport half = compare(p, none);
-  // Of all executions 18 are the root's, 1042 those of what is inlined into it, and 1027 those of the last.
+  // The executions: 18 are the root's, 1042 are of the method inlined into it, and 1027 of the last
+  // one.
   EXPECT_DOUBLE_EQ(half.program.value, (18.0 + 1042) / (18 + 1042 + 1027));
   EXPECT_EQ(half.inlined->value, 0);
   EXPECT_EQ(half.inlined->only_a, 1);
-  // A quarter moves from one block to another; estimates count.
+  // A quarter of the executions moves from one block to another; estimates count, not counts.
   const Profile a = one(kPlace, {{1, 1, 1}, {{1, {9, 75, 9}}, {2, {9, 25, 9}}}});
   const Profile b = one(kPlace, {{1, 1, 1}, {{1, {1, 50, 1}}, {2, {1, 50, 1}}}});
   EXPECT_DOUBLE_EQ(compare(a, b).inlined->value, 0.75);
@@ -309,7 +310,7 @@ TEST(ProfileInlined, fewer_voters_than_the_quorum_tell_nothing) {
   EXPECT_EQ(sum, common);
   EXPECT_EQ(quorum.finish(sum, 3).inlined, 1u);
   EXPECT_EQ(sum, Profile{});
-  // Nobody has told of the root.
+  // No voter has seen the root.
   profile::Quorum bodies;
   for (const uint32_t voter : {0u, 1u}) bodies.see(voter, common.inlined);
   EXPECT_EQ(bodies.finish(common, 2).inlined, 1u);
@@ -361,7 +362,7 @@ TEST(ProfileInlined, many_bodies_take_several_chunks) {
   EXPECT_EQ(profile_from_file(file)->profile, p);
 }
 
-// A file of a format to come looks like this one to a reader of today's.
+// To an old reader, a file in a future format looks like this one.
 TEST(ProfileInlined, readers_that_do_not_know_the_chunk_skip_it) {
   Bytes file = profile_to_file(sample(), {});
   const profile::UpfReader reader(file);
@@ -409,7 +410,8 @@ TEST(ProfileInlined, no_bytes_do_harm) {
   EXPECT_GT(refused, 500u);
 }
 
-// Counts are not believed: in the place of each of the four stands far more than there is.
+// Counts are not trusted: a count far above the existing bytes is refused, in each of the four
+// positions.
 TEST(ProfileInlined, claims_beyond_the_part_are_refused) {
   const auto part = [](std::array<uint64_t, 4> counts, uint64_t site = 5) {
     Bytes out;

@@ -139,14 +139,14 @@ TEST(Schema, runs_that_are_split_or_do_not_fill_the_data_are_refused) {
   const SlotRun huge{SlotKind::kBlock, 1u << 31, 1, 1u << 31};
   EXPECT_EQ(rule({huge, huge, huge, huge, {SlotKind::kBlock, 1, 1, 1}}, 1),
             "schema: runs do not fill the data");
-  // A table counts: one value slot takes six words and two for each entry.
+  // Tables take words: one value slot takes six words plus two for each entry.
   EXPECT_EQ(rule({{SlotKind::kValue, 6, 1, 1, 3}}, 12), "");
   EXPECT_EQ(rule({{SlotKind::kValue, 6, 1, 1, 3}}, 11), "schema: runs do not fill the data");
   EXPECT_EQ(rule({{SlotKind::kValue, 6, 1, 1u << 31, 1u << 31}}, 12),
             "schema: runs do not fill the data");
   EXPECT_EQ(rule({{SlotKind::kValue, 5, 1, 1, 3}}, 11),
             "schema: slot 0: a slot of kind value takes 6 words, not 5");
-  // The site numbers run over the end of 32 bits.
+  // The site numbers exceed 32 bits.
   EXPECT_EQ(rule({{SlotKind::kBlock, 1, UINT32_MAX, 2}}, 2), "schema: slot 1: site 0 is invalid");
 }
 

@@ -1,4 +1,4 @@
-// TimeProfile: sums in any order, what a scale and a difference leave, and the time of each frame.
+// TimeProfile: sums in any order, scaling, differences, and the time of each frame.
 #include "uptier/profile_time.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(ProfileTime, scale_keeps_the_sum_and_the_number_of_samples_that_weights_are
   a.squares = 100 * 1000 * 1000;
   const ShareEstimate before = a.share(50000000);
   a.scale(1, 4);
-  EXPECT_EQ(a.sampled_ns, 25000000u);  // the host's nanosecond is gone
+  EXPECT_EQ(a.sampled_ns, 25000000u);  // the host's nanosecond is lost
   EXPECT_EQ(a.root.callees.at(0).callees.size(), 1u);
   const ShareEstimate after = a.share(12500000);
   EXPECT_NEAR(after.low, before.low, 1e-6);
@@ -86,14 +86,14 @@ TEST(ProfileTime, frames_have_their_own_time_and_that_of_their_callees_once) {
 
 TEST(ProfileTime, a_share_has_the_interval_of_as_many_samples_as_weights_are_worth) {
   TimeProfile a;
-  EXPECT_EQ(a.share(0).high, 1);  // nothing is known
+  EXPECT_EQ(a.share(0).high, 1);  // there are no samples
   for (int i = 0; i < 100; ++i) a.add({i % 2 == 0 ? kMain : kSort}, 1, 1000);
   a.squares = 100;  // 1 us each
   const ShareEstimate half = a.share(50 * 1000);
   EXPECT_DOUBLE_EQ(half.share, 0.5);
   EXPECT_NEAR(half.low, 0.404, 0.001);  // Wilson's interval of 50 in 100
   EXPECT_NEAR(half.high, 0.596, 0.001);
-  a.squares *= 4;  // worth 25
+  a.squares *= 4;  // worth 25 equal samples
   EXPECT_NEAR(a.share(50 * 1000).low, 0.3175, 0.001);
 }
 

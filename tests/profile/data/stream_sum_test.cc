@@ -1,5 +1,5 @@
-// Estimates of a method that several threads call: brought to the calls of all, and how often the
-// intervals hold the truth. Seeded, without a clock.
+// Estimates of a method that several threads call, scaled to the calls of all threads, and how
+// often the intervals contain the truth. Seeded, without a clock.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace uptier::profile::stream_sum_test {
 namespace {
 
-constexpr uint32_t kLeft = 2;  // the site of one of the two ways
+constexpr uint32_t kLeft = 2;  // the site of one of the two branches
 
 struct Thread {
   uint64_t calls = 0;
@@ -26,8 +26,9 @@ struct World {
 
   double draw() { return std::uniform_real_distribution<double>(0, 1)(random); }
 
-  // A thread whose calls go left with probability `p`; gaps are geometric, and from some call on
-  // nothing is sampled any more (the rate was lowered, or it is known well enough).
+  // A thread whose calls go left with probability `p`. Gaps are geometric. From call
+  // `sampled_until` on, nothing is sampled (the rate was lowered, or the method is known well
+  // enough).
   Thread run(uint64_t calls, double p, uint64_t gap, uint64_t sampled_until, uint64_t window) {
     Thread t;
     t.calls = calls;
@@ -93,7 +94,7 @@ struct Tally {
   }
 };
 
-// Threads that come late find the method known, and take no sample, or few.
+// Late threads find the method known, and take few samples or none.
 TEST(StreamSum, intervals_hold_the_truth_where_some_threads_have_no_sample) {
   Tally tally;
   for (uint64_t seed = 0; seed < 400; ++seed) {
@@ -109,7 +110,7 @@ TEST(StreamSum, intervals_hold_the_truth_where_some_threads_have_no_sample) {
   EXPECT_GE(tally.share(), 0.92) << tally.held << " of " << tally.all;
 }
 
-// Each samples throughout, at rates of its own: what a sample stands for differs widely.
+// Each thread samples all the time, but at its own rates, so the weights of samples differ widely.
 TEST(StreamSum, intervals_hold_the_truth_where_threads_have_other_rates) {
   Tally tally;
   for (uint64_t seed = 0; seed < 400; ++seed) {
@@ -124,7 +125,7 @@ TEST(StreamSum, intervals_hold_the_truth_where_threads_have_other_rates) {
   EXPECT_GE(tally.share(), 0.92) << tally.held << " of " << tally.all;
 }
 
-// One countdown for all: how many calls are attributed to whom is left to chance.
+// One countdown for all threads: the number of calls attributed to each thread is random.
 TEST(StreamSum, one_countdown_is_brought_to_the_calls_of_all_whoever_made_them) {
   Tally tally;
   for (uint64_t seed = 0; seed < 400; ++seed) {

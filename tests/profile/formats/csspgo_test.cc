@@ -1,4 +1,4 @@
-// A profile as LLVM's probe-based sample profile: what is written, and that LLVM's own reader agrees.
+// A profile as LLVM's probe-based sample profile: its text, and that LLVM's own reader agrees.
 #include "profile/formats/csspgo.h"
 
 #include <map>
@@ -25,8 +25,8 @@ MethodProfile method(MethodKey key, const std::string& name, std::vector<uint64_
   return m;
 }
 
-// `main` has blocks 1 to 2 and calls `leaf` at site 3 from block 2; 30 of its calls ran inlined. It calls
-// through a pointer at site 4.
+// `main` has blocks 1 and 2 and calls `leaf` at site 3 in block 2; 30 of these calls ran inlined.
+// It makes an indirect call at site 4.
 struct Sample {
   Profile p;
   CallProfile calls;
@@ -86,7 +86,7 @@ TEST(Csspgo, contexts_are_records_of_their_own) {
       << text;
 }
 
-// Records by their first line, each with its other lines in any order.
+// Returns the records by their first line, each with its other lines in any order.
 std::map<std::string, std::multiset<std::string>> records_of(const std::string& text) {
   std::map<std::string, std::multiset<std::string>> records;
   std::istringstream lines(text);

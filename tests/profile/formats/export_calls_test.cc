@@ -1,4 +1,4 @@
-// What tables for people and spreadsheets say of calls.
+// Calls in tables for people and for spreadsheets.
 #include <gtest/gtest.h>
 
 #include <sstream>

@@ -1,5 +1,5 @@
-// Bodies that are inlined, in the files of other tools: inlined frames where there are such, otherwise as
-// executions of their methods; and nothing twice.
+// Inlined bodies in the files of other tools: as inlined frames if the format has them, otherwise
+// as executions of their methods; and nothing twice.
 #include <sstream>
 
 #include "profile/formats/export.h"
@@ -9,8 +9,8 @@
 namespace uptier::export_inlined_test {
 namespace {
 
-// `left` and `pick` ran; at call 2 of `left` stands the body of `pick`, at whose call 7 that of a
-// method without a profile.
+// `left` and `pick` ran. `pick` is inlined at call 2 of `left`, and a method without a profile at
+// call 7 of that body.
 Profile some_profile() {
   Profile p;
   for (uint32_t i : {0u, 1u}) {
@@ -39,7 +39,7 @@ TEST(ExportInlined, folded_stacks_stand_on_what_they_are_inlined_into) {
             "left_right;pick_[i];function_9_[i];block_1 16\n");
 }
 
-// Block 3 is none of the method's, and function 9 has no profile.
+// Block 3 does not belong to the method, and function 9 has no profile.
 TEST(ExportInlined, coverage_has_them_in_the_lines_of_their_methods) {
   const std::string lcov = profile::to_lcov(some_profile());
   EXPECT_NE(lcov.find("FNDA:1034,pick\n"), std::string::npos) << lcov;
@@ -69,7 +69,7 @@ TEST(ExportInlined, csv_has_two_rows_a_block) {
 
 class ExportInlinedTool : public test::ToolDir {};
 
-// A reader of the encoding that knows nothing of ours: values by type, and the stack of each sample.
+// An independent reader of the encoding: returns values by type, and the stack of each sample.
 constexpr const char* kReadPprof = R"py(
 import sys
 def varint(b, i):

@@ -1,4 +1,4 @@
-// Names in the files of other tools: as they were written, and never a formula.
+// Names in the files of other tools: unchanged, and never as a spreadsheet formula.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -25,7 +25,7 @@ Profile named() {
     m.key = {9, i};
     m.name = kNames[i];
     m.schema = Schema::block_schema(2, 5);
-    m.counts.assign(2, 100 - i);  // the first is shown first
+    m.counts.assign(2, 100 - i);  // so that the first is shown first
     m.weigh(1);
     m.calls = 3;
     p.methods.emplace(m.key, std::move(m));
@@ -79,7 +79,7 @@ TEST_F(ExportNamesTool, the_tool_keeps_names) {
                                   "profile export --format=json p.upf", "profile dot p.upf"}) {
     const test::RunResult r = tool(words);
     EXPECT_EQ(r.code, 0) << words << r.err;
-    if (words.find("dot") != std::string::npos) continue;  // of calls alone
+    if (words.find("dot") != std::string::npos) continue;  // shows calls only
     EXPECT_NE(r.out.find("grüße_世界"), std::string::npos) << words << r.out.substr(0, 500);
   }
   ASSERT_EQ(tool("profile export --format=tsv p.upf > rows").code, 0);

@@ -1,4 +1,4 @@
-// pprof: bytes as the encoding's own examples, and numbers as `go tool pprof` reads them.
+// pprof: bytes as in the encoding's own examples, and numbers as `go tool pprof` reads them.
 #include "profile/formats/pprof.h"
 
 #include <sstream>
@@ -31,7 +31,7 @@ TEST(ExportPprof, protobuf_is_that_of_its_documentation) {
 
 class PprofTool : public test::ToolDir {
  protected:
-  // The sums over all samples, a column each, as -raw prints them.
+  // Returns the sum of each column over all samples, as -raw prints them.
   std::vector<double> totals(const std::string& file) const {
     const test::RunResult r = in_dir("go tool pprof -raw " + file);
     EXPECT_EQ(r.code, 0) << r.err;
@@ -85,7 +85,7 @@ TEST_F(PprofTool, go_tool_pprof_has_the_profiles_numbers) {
   EXPECT_EQ(sums[1], calls);
   EXPECT_EQ(sums[2], samples);
   EXPECT_GT(cycles, 0);
-  EXPECT_NEAR(sums[3], cycles, 1e-6 * cycles + 100);  // rounded once a loop
+  EXPECT_NEAR(sums[3], cycles, 1e-6 * cycles + 100);  // each loop is rounded once
 
   test::RunResult r = in_dir("go tool pprof -top -sample_index=executions p.pb");
   ASSERT_EQ(r.code, 0) << r.err;
@@ -93,13 +93,13 @@ TEST_F(PprofTool, go_tool_pprof_has_the_profiles_numbers) {
   ASSERT_NE(first, std::string::npos) << r.out;
   const std::string line = r.out.substr(first + 5, r.out.find('\n', first + 5) - first - 5);
   EXPECT_TRUE(line.ends_with(" " + hottest)) << line << " / " << hottest;
-  // Loops stand inside of their methods, blocks are lines.
+  // Loops are inside their methods, blocks are lines.
   r = in_dir("go tool pprof -top -cum -sample_index=cycles p.pb");
   EXPECT_NE(r.out.find("Type: cycles"), std::string::npos);
   EXPECT_NE(r.out.find(" loop 1 (inline)"), std::string::npos) << r.out;
   r = in_dir("go tool pprof -top -lines -sample_index=executions p.pb");
   EXPECT_NE(r.out.find(hottest + " uptier/"), std::string::npos) << r.out;
-  // As gzip makes it, the usual form.
+  // Compressed with gzip, the usual form.
   ASSERT_EQ(in_dir("gzip -k p.pb").code, 0);
   EXPECT_EQ(totals("p.pb.gz"), sums);
 }

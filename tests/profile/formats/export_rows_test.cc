@@ -1,4 +1,4 @@
-// What can be read back: rows (tsv) and llvm-text.
+// Formats that can be read back: rows (tsv) and llvm-text.
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -15,7 +15,7 @@
 namespace uptier::export_rows_test {
 namespace {
 
-// With inlined bodies added to their methods.
+// Returns the profile with inlined bodies added to their methods.
 Profile folded(Profile p) {
   for (auto& [key, m] : profile::fold_inlined(p).methods) p.methods[key] = m;
   return p;
@@ -26,7 +26,7 @@ using profile::profile_from_tsv;
 using profile::to_tsv;
 using test::Generator;
 
-// Extremes of sites that have seen nothing are 0, as rows have them, and as counters leave them.
+// Sets the extremes of sites without observations to 0, as in rows and in fresh counters.
 Profile proper(Profile p) {
   for (auto& [key, m] : p.methods) {
     for (const Slot& slot : m.schema.slots) {
@@ -55,7 +55,7 @@ ProfileInfo some_info(uint64_t n) {
   return info;
 }
 
-// As runs leave it, so that nothing is 0.
+// Call profiles as runs leave them, without zeros.
 CallProfile some_calls(Generator& generator) {
   const auto key = [&] {
     return MethodKey{generator.below(3) * 0x123456789abcdef,
@@ -99,7 +99,7 @@ TEST(ExportRows, reading_back_gives_the_same) {
   }
 }
 
-// In any order, any number of them.
+// Any number of profiles, in any order.
 TEST(ExportRows, rows_of_several_are_the_rows_of_their_merge) {
   Generator generator(32);
   for (uint64_t round = 0; round < 200; ++round) {
@@ -127,8 +127,7 @@ TEST(ExportRows, rows_of_several_are_the_rows_of_their_merge) {
   }
 }
 
-// Rows of before there were voters, alone and behind others.
-// Its number stands in one of two columns; the other means nothing.
+// A call's number is in one of two columns; the other column is ignored.
 TEST(ExportRows, a_call_that_counts_nothing_is_none) {
   std::string text = profile::to_tsv({}, {});
   text += "1\t2\t\t0\t0\tcall\t0\tcallee\t3\t4\tsum\t100\t0\t\n";
@@ -197,7 +196,7 @@ TEST(ExportRows, damage_is_named_with_its_line) {
             std::string::npos);
   EXPECT_NE(row("1\t1\t\t0\t0\tfirst_call\t0\tcallee\t1\t1\tsum\t0\t1").find("word callee of"),
             std::string::npos);
-  // Rows of a schema that lost one.
+  // Rows of a schema with one row missing.
   const size_t slots = good.find("\tslots\t");
   ASSERT_NE(slots, std::string::npos);
   const size_t begin = good.rfind('\n', slots) + 1;
@@ -245,7 +244,7 @@ TEST(ExportRows, llvm_text_is_read_back) {
   EXPECT_NE(error(":ir\nf\n1\n4000000000\n1\n").find("more counters"), std::string::npos);
 }
 
-// LLVM would take a function whose hash has bit 60 for one of a context-sensitive profile.
+// LLVM takes a function whose hash has bit 60 for one of a context-sensitive profile.
 TEST(ExportRows, llvm_text_has_no_hash_with_bit_60_and_loses_none) {
   constexpr uint64_t kBit = uint64_t{1} << 60;
   Profile p;
@@ -262,7 +261,7 @@ TEST(ExportRows, llvm_text_has_no_hash_with_bit_60_and_loses_none) {
   const std::string text = profile::to_llvm_text(p);
   EXPECT_NE(text.find("# Func Hash:\n17\n"), text.npos) << text;
   EXPECT_EQ(text.find("\n" + std::to_string(kBit | 17) + "\n"), text.npos) << text;
-  std::string merged;  // as llvm-profdata writes it: without remarks
+  std::string merged;  // as llvm-profdata writes it, without comments
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with('#')) merged += line + "\n";
@@ -283,7 +282,7 @@ TEST_F(ImportTool, rows_and_llvm_text_become_files_again) {
   ASSERT_EQ(tool("profile import p.tsv p.tsv -o back.upf").code, 0);  // a run counts once
   EXPECT_EQ(read("back.upf").profile, read("p.upf").profile);
   EXPECT_EQ(read("back.upf").info, read("p.upf").info);
-  ASSERT_GT(read("p.upf").calls.graph.size(), 5u);  // how many is a matter of timing
+  ASSERT_GT(read("p.upf").calls.graph.size(), 5u);  // the exact number depends on timing
   EXPECT_EQ(read("back.upf").calls, read("p.upf").calls);
   ASSERT_EQ(in_dir("cat p.tsv | " UPTIER_TOOL " profile import - -o pipe.upf").code, 0);
   EXPECT_EQ(read("pipe.upf").profile, read("p.upf").profile);
@@ -292,23 +291,23 @@ TEST_F(ImportTool, rows_and_llvm_text_become_files_again) {
   ASSERT_EQ(tool("profile export p.upf --format=llvm-text -o p.txt").code, 0);
   const std::string module = test::wasm_path("objects");
   ASSERT_EQ(tool("profile import p.txt -o llvm.upf --module " + module).code, 0);
-  // The text has no place for inlined bodies: they are added to their methods.
+  // The format has no inlined bodies; they are added to their methods.
   const Profile back = read("llvm.upf").profile, p = folded(read("p.upf").profile);
   size_t same = 0;
   for (const auto& [key, m] : back.methods) {
     const MethodProfile* from = p.find(key);
-    if (from == nullptr) continue;  // adapters of the host are in no module
+    if (from == nullptr) continue;  // the host's adapters are in no module
     EXPECT_EQ(m.name, from->name);
     const Slot* entry = from->schema.find(SlotKind::kBlock, 1);
     EXPECT_EQ(m.estimate(SlotKind::kBlock, 1)->total, from->estimates[entry->word]) << m.name;
     ++same;
   }
   EXPECT_GT(same, 20u);
-  // The engine takes it.
+  // The engine accepts it.
   const test::RunResult r = tool("run --report=json --profile llvm.upf " + module);
   EXPECT_EQ(r.out, test::expected_output("objects"));
 
-  // What is hot in it is optimized at once.
+  // Hot methods in it are optimized at once.
   const std::string longer = module + " 9000";
   ASSERT_EQ(tool("run --profile long.upf " + longer).code, 0);
   ASSERT_EQ(tool("profile export long.upf --format=llvm-text -o long.txt").code, 0);
@@ -317,7 +316,7 @@ TEST_F(ImportTool, rows_and_llvm_text_become_files_again) {
       nlohmann::json::parse(tool("run --report=json --profile hot.upf " + longer).err);
   EXPECT_GT(report["saved"]["compiled"], 0) << report["saved"];
 
-  // Fed twice into a database, say: the sum has more runs than names.
+  // For example after inserting the rows twice into a database: the sum has more runs than names.
   ASSERT_EQ(in_dir("cat p.tsv > two.tsv; tail -n +2 p.tsv >> two.tsv").code, 0);
   const test::RunResult two = tool("profile import two.tsv -o two.upf");
   EXPECT_EQ(two.code, 0);
@@ -388,7 +387,7 @@ TEST_F(ImportTool, json_has_all_that_is_known_of_calls) {
     EXPECT_EQ(j["provenance"]["runs"], 1);
     EXPECT_EQ(j["provenance"]["uploads"][0]["hash"], p.info.uploads.at(0).hash);
   }
-  // Of one method what is known of it alone.
+  // For one method, only its own data.
   const nlohmann::json one = nlohmann::json::parse(
       tool("profile show --json --method disc_area p.upf").out, nullptr, false);
   EXPECT_EQ(one["methods"].size(), 1u);

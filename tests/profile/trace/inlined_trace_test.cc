@@ -1,4 +1,4 @@
-// Ids of inlined bodies in a trace: their format, and that no method's profile holds them.
+// Ids of inlined bodies in a trace: their format, and that no method's profile includes them.
 #include <gtest/gtest.h>
 
 #include "profile/trace/dump.h"
@@ -89,14 +89,15 @@ TEST(InlinedTrace, no_profile_of_a_method_holds_what_ran_inlined) {
   ASSERT_EQ(p.inlined.size(), 1u);
   const auto& [key, body] = *p.inlined.begin();
   EXPECT_EQ(key, kKey);
-  // Of block 2 nothing is known. Nor which code root and middle are: they were not described.
+  // Block 2 is unknown. So is the code of the root and the middle method, which were not described.
   const InlinedBody expected{
       {0, 0, 0x55}, {{1, {128, 64 * 16 + 64 * 10, 128}}, {3, {50, 40 * 16 + 10 * 10, 128}}}};
   EXPECT_EQ(body, expected);
   EXPECT_TRUE(body.check(key).ok());
 }
 
-// Copies count different blocks, in ids of their own; a block was counted in the samples of its.
+// Copies count different blocks, each under its own id; the samples of a block are those of its own
+// copy.
 TEST(InlinedTrace, ids_of_one_place_are_summed) {
   std::vector<TraceEvent> events = sample();
   Schema other;

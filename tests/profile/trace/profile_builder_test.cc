@@ -47,7 +47,7 @@ TEST(ProfileBuilder, lost_data_costs_nothing_once_later_data_comes) {
     ASSERT_TRUE(lossy.add(events[i]).ok());
   }
   Profile expected = whole.profile();
-  // Thread 1's first counts were taken at another interval than is known now.
+  // Thread 1's first counts were taken at another interval than the one known now.
   MethodProfile& main = expected.methods.at({0x1234, 0});
   main.estimates = {4 * 4 + 3 * 16, 2 * 4 + 3 * 16};
   main.weight_squares = 4 * 4 * 4 + (3 + 5) * 16 * 16;  // calls, and bursts of thread 2
@@ -196,7 +196,8 @@ TEST(ProfileBuilder, random_profiles_round_trip_through_a_trace) {
   test::Generator generator(61);
   for (int round = 0; round < 200; ++round) {
     MethodProfile method = generator.method({1, 2}, generator.schema(1));
-    // What a trace can hold: tables as large as their slots, and extremes of something.
+    // Reduces the profile to the contents of a trace: tables as large as their slots, and extremes
+    // of observed values only.
     Profile expected;
     expected.methods.emplace(method.key, method);
     for (const Slot& slot : method.schema.slots) {
@@ -209,7 +210,7 @@ TEST(ProfileBuilder, random_profiles_round_trip_through_a_trace) {
     }
     test::time_every_loop(method);
     method.interval = 3;
-    method.guessed_calls = 0;  // traces hold only what was observed
+    method.guessed_calls = 0;  // traces hold observed calls only
     method.weigh(3);
     uint64_t samples = method.sampled_calls;
     profile::add_saturating(samples, method.bursts);

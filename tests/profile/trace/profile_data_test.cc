@@ -13,7 +13,7 @@ namespace {
 using uptier::test::Generator;
 using Words = std::vector<uint64_t>;
 
-// Handles 1, 2, ... of the methods that Generator::table makes.
+// Returns handles 1, 2, ... for the methods that Generator::table makes.
 uint64_t handle_of(const MethodKey& key) { return 1 + key.module_key * 4 + key.function_index; }
 std::optional<MethodKey> method_of(uint64_t handle) {
   if (handle == 0 || handle > 8) return std::nullopt;

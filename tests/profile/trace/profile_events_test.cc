@@ -55,7 +55,7 @@ TEST(TraceEvents, any_changed_byte_of_a_desc_is_refused_or_is_another_schema) {
         InstrumentationDesc bad = good;
         (bad.*array)[i] ^= std::byte{1} << bit;
         const Result<Schema> back = schema_of(bad);
-        // What is accepted means exactly what it says.
+        // If it is accepted, it means exactly the same as its encoding.
         if (back.ok()) { EXPECT_EQ(make_desc(1, handle_of(bad), *back), bad); }
       }
     }
@@ -125,7 +125,7 @@ TEST(TraceEvents, payload_cut_anywhere_is_refused) {
 }
 
 TEST(TraceEvents, accepted_payload_means_exactly_what_it_says) {
-  // Every bit flip of a payload is refused, or decodes to an event that encodes to those bytes.
+  // Every bit flip of a payload is refused, or decodes to an event that encodes to the same bytes.
   for (const TraceEvent& event : uptier::test::all_events()) {
     Bytes payload;
     encode(event, payload);

@@ -36,7 +36,7 @@ bool is_prefix(const std::vector<TraceEvent>& part, const std::vector<TraceEvent
   return part.size() <= whole.size() && std::equal(part.begin(), part.end(), whole.begin());
 }
 
-// Returns where each record starts, and the size of the file.
+// Returns the offset of each record, and the size of the file.
 std::vector<size_t> record_offsets(ByteSpan file) {
   std::vector<size_t> offsets;
   size_t at = 0;
@@ -45,7 +45,7 @@ std::vector<size_t> record_offsets(ByteSpan file) {
   return offsets;
 }
 
-// A chunk of a type that is not ours.
+// A chunk of a foreign type.
 Bytes foreign_chunk(uint16_t type, size_t content) {
   Bytes chunk(kChunkHeader + (content + 15) / 16 * 16);
   store<uint32_t>(chunk, 0, kTraceMagic);
@@ -59,7 +59,7 @@ Bytes insert_at(Bytes file, size_t at, ByteSpan bytes) {
   return file;
 }
 
-// Overwrites a field of the record that starts at `offsets[n]` and gives it valid checksums.
+// Overwrites a field of the record at `offsets[n]` and gives the record valid checksums.
 template <typename T>
 Bytes with_field(Bytes file, size_t n, size_t field, T value) {
   const std::vector<size_t> offsets = record_offsets(file);

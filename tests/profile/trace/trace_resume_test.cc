@@ -1,4 +1,4 @@
-// A trace with damage in the middle: what is whole is read, and what is not is told.
+// A trace that is damaged in the middle: intact parts are read, and damaged parts are reported.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ TEST(TraceResume, one_damaged_record_costs_one_event) {
       ASSERT_FALSE(read.damages.empty());
       EXPECT_TRUE(read.damages[0].starts_with("offset " + std::to_string(offsets[n]) + ": "))
           << read.damages[0];
-      // Without its end nobody can tell whether more was there.
+      // Without its end marker, the trace may have had more records.
       EXPECT_EQ(read.state, n + 1 == records ? State::kTruncated : State::kComplete) << n;
     }
   }
@@ -124,7 +124,7 @@ TEST(TraceResume, what_is_no_trace_is_corrupt_and_a_cut_one_is_cut) {
   }
 }
 
-// Snapshots hold all since the start, so the last one is what counts, whatever is missing before.
+// A snapshot holds all counts since the start, so the last one decides, whatever is missing before.
 TEST(TraceResume, a_profile_takes_nothing_that_its_flush_does_not_stand_for) {
   const Bytes file = write_trace(sample_events());
   const std::vector<size_t> offsets = offsets_of(file);
@@ -161,7 +161,7 @@ TEST(TraceResume, a_dump_names_the_damage) {
   EXPECT_NE(dump.find("\nend events "), std::string::npos) << dump;
 }
 
-// A trace among segments goes on behind its damage as one by itself does.
+// A trace between segments is resumed after damage like a trace on its own.
 TEST(TraceResume, a_trace_between_segments_stays_one) {
   const Bytes trace = write_trace(sample_events());
   const std::vector<size_t> offsets = offsets_of(trace);
@@ -182,7 +182,7 @@ TEST(TraceResume, a_trace_between_segments_stays_one) {
   }
 }
 
-// Each header says that all of the file is its content, which it is not.
+// Each header claims the rest of the file as its content.
 TEST(TraceResume, many_records_that_claim_everything_take_no_time) {
   Bytes file;
   constexpr size_t kRecords = 40'000;

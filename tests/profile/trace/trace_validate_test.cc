@@ -18,7 +18,7 @@ std::string rule(ByteSpan file) {
   return summary.ok() ? "" : summary.error().message;
 }
 
-// Returns the rule that these events break behind the sample, without its offset.
+// Returns the rule that these events break after the sample, without its offset.
 std::string rule_behind_sample(std::vector<TraceEvent> events) {
   std::vector<TraceEvent> all = sample_events();
   all.insert(all.end(), events.begin(), events.end());
@@ -158,7 +158,7 @@ TEST(TraceValidate, data_has_the_size_of_its_shape) {
 TEST(TraceValidate, data_of_a_later_version_is_checked_by_its_shape) {
   InstrumentationDesc later = desc_of(50);
   later.version = 3;
-  later.data_shape = {std::byte{0x08}};  // bytes, method handle, and up to two regions more
+  later.data_shape = {std::byte{0x08}};  // bytes, method handle, and up to two more regions
   const auto data = [](Counts words) { return make_data(50, words); };
   EXPECT_EQ(rule_behind_sample({later, data({9, 1}), data({9, 0}), data({3, 2})}), "");
   EXPECT_EQ(rule_behind_sample({later, data({9, 5})}), "unknown method handle 5 in region 1");
@@ -185,7 +185,8 @@ TEST(TraceValidate, snapshots_do_not_fall) {
             "flush index 1 of id 10 does not rise");
 }
 
-// The data behind the sample and the kinds' description; `change` edits the last words.
+// Appends the data after the sample and the description of all kinds; `change` edits the last
+// words.
 std::string rule_of_kinds(const std::function<void(Counts&)>& change) {
   std::vector<TraceEvent> events = uptier::test::kinds_events();
   Counts words = words_of(std::get<InstrumentationData>(events.back()));
@@ -196,7 +197,7 @@ std::string rule_of_kinds(const std::function<void(Counts&)>& change) {
 
 TEST(TraceValidate, every_kind_may_change_as_its_rule_says) {
   EXPECT_EQ(rule_of_kinds([](Counts&) {}), "");
-  // Sums of values, min, max and gauges may fall; entries may move to other and back.
+  // Sums of values, min, max and gauges may decrease; entries may move to `other` and back.
   EXPECT_EQ(rule_of_kinds([](Counts& w) { w[4] -= 5; }), "");
   EXPECT_EQ(rule_of_kinds([](Counts& w) { w[6] -= 5; }), "");
   EXPECT_EQ(rule_of_kinds([](Counts& w) { w[25] = 0; }), "");

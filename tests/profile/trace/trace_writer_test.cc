@@ -22,7 +22,8 @@ using uptier::test::SinkLog;
 using uptier::test::write_trace;
 using uptier::test::WriteFault;
 
-// Writes the sample through a faulty sink; returns the first error's text, which must be sticky.
+// Writes the sample through a faulty sink; returns the text of the first error, which must be
+// sticky.
 std::string write_with(SinkLog& log, WriteFault fault, int close_error = 0) {
   TraceWriter writer(std::make_unique<MemorySink>(&log, std::move(fault), close_error));
   std::string error;
@@ -125,7 +126,7 @@ TEST(TraceWriter, oversized_event_is_refused_and_counted_and_the_trace_goes_on) 
 
 TEST(TraceWriter, largest_slab_fits_into_a_record) {
   const Schema schema = Schema::block_schema(Schema::kMaxWords, 1);
-  // The worst Desc has a run for each word.
+  // The largest Desc has a run for each word.
   Schema sparse = schema;
   for (Slot& slot : sparse.slots) slot.site *= 2;
   ASSERT_TRUE(sparse.check().ok());

@@ -1,4 +1,4 @@
-// A sum that is made range by range is the one that is made at once.
+// A sum made range by range equals the sum made at once.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -61,7 +61,7 @@ Summed at_once(std::vector<Input> inputs) {
   return all;
 }
 
-// Nothing if the files refuse it. `sums` take the files in turn.
+// Returns nothing if the files do not allow ranges. The inputs are distributed over `sums` sums.
 std::optional<Summed> by_ranges(std::vector<Input> inputs, uint64_t bytes, size_t sums = 1) {
   Summed all;
   for (std::optional<MethodKey> from = MethodKey{}; from; ++all.ranges) {
@@ -107,7 +107,7 @@ void expect_same(const std::vector<Input>& inputs, const char* what,
       EXPECT_EQ(ranges->info, once.info);
       EXPECT_EQ(ranges->calls, once.calls);
       EXPECT_EQ(ranges->foreign, once.foreign);
-      if (sums != 1) continue;  // what saturates, and what goes, depends on who meets whom first
+      if (sums != 1) continue;  // saturated and dropped counts depend on the order of merging
       EXPECT_EQ(ranges->saturated, once.saturated) << what << " " << bytes;
       EXPECT_EQ(ranges->dropped, once.dropped) << what << " " << bytes;
     }
@@ -115,7 +115,7 @@ void expect_same(const std::vector<Input>& inputs, const char* what,
   EXPECT_EQ(most, std::max<size_t>(1, once.profile.methods.size())) << "of one byte each";
 }
 
-// A profile of three modules; methods that are all counts, the common case, and others.
+// A profile of three modules, with methods that have counts only, the common case, and others.
 Profile some_profile(Generator& generator) {
   Profile p = generator.profile();
   for (uint32_t f = 0; f < 20; ++f) {
@@ -198,7 +198,7 @@ TEST(MergeRanges, are_the_sum_of_what_is_whole) {
   }
 }
 
-// A file of one group, whose methods come in this order.
+// A file of one group with its methods in this order.
 Bytes file_of_order(std::span<const uint32_t> functions, const std::string& name = "m") {
   SegmentWriter writer(0);
   for (const uint32_t f : functions) {
@@ -226,7 +226,7 @@ TEST(MergeRanges, are_refused_where_they_would_be_another_sum) {
   EXPECT_TRUE(by_ranges({{file_of_order(many, "name"), {}, {}}}, 1));
 }
 
-// Gives a method of the only group flags that there are not; the checksums are right.
+// Sets undefined flags in a method of the only group; the checksums are right.
 Bytes break_method(Bytes file, size_t number) {
   const UpfReader reader(file);
   const UpfReader::Group& group = reader.segments()[0].groups[0];
@@ -248,7 +248,7 @@ TEST(MergeRanges, end_where_a_group_is_broken) {
     expect_same(inputs, "broken", {1}, 1);
     EXPECT_EQ(at_once(inputs).profile.methods.contains({1, 8}), false);
   }
-  // Whoever meets it before there is an end cannot know what stands behind it.
+  // A range that meets the broken method before its end is known cannot tell what follows.
   EXPECT_FALSE(by_ranges({{break_method(file_of_order(all), 5), {}, {}}}, 1));
 }
 
@@ -257,7 +257,7 @@ TEST(MergeRanges, hold_about_what_they_are_allowed) {
   std::iota(many.begin(), many.end(), 0);
   const std::vector<Input> inputs = {{file_of_order(many), {}, {}}};
   const std::optional<Summed> one = by_ranges(inputs, 1'000'000), ten = by_ranges(inputs, 55'000);
-  const std::optional<Summed> bare = by_ranges(inputs, 580'000);  // 621 bytes a method, or 537
+  const std::optional<Summed> bare = by_ranges(inputs, 580'000);  // 621 bytes per method, or 537
   ASSERT_TRUE(one && ten && bare);
   EXPECT_EQ(one->ranges, 1u);
   EXPECT_EQ(bare->ranges, 1u);
@@ -271,7 +271,7 @@ TEST(MergeRanges, hold_about_what_they_are_allowed) {
 namespace uptier::merge_ranges_test {
 namespace {
 
-// Sums of more than a range; a quorum of one wants all at once, and changes nothing here.
+// Sums of more than one range. A quorum of one needs the complete sum, and changes nothing here.
 class MergeRangesTool : public test::ToolDir {
  protected:
   static constexpr uint32_t kMethods = 400, kBlocks = 400;
@@ -291,7 +291,7 @@ class MergeRangesTool : public test::ToolDir {
     m.calls = f;
     return m;
   }
-  // A quorum leaves out every fourth method if it is empty, and bodies without a root.
+  // A quorum drops every fourth method with kEmpty, and bodies without a root.
   enum class Holds { kInlined, kEmpty, kPlain };
   void write_some(const std::string& name, uint64_t seed, const std::string& host = "h",
                   Holds what = Holds::kInlined) {
@@ -359,7 +359,7 @@ TEST_F(MergeRangesTool, groups_wait_in_a_file_that_may_be_missing_or_full) {
   const test::RunResult memory =
       in_dir("TMPDIR=/nowhere " + merge + " > piped.upf && cmp piped.upf ranges.upf");
   EXPECT_EQ(memory.code, 0) << memory.err;
-  // A file may have 32 KiB: stdout is a pipe.
+  // A file may have 32 KiB; stdout is a pipe.
   const test::RunResult full = in_dir("{ trap '' XFSZ; ulimit -f 64; TMPDIR=tmp " + merge +
                                       " 2> err; echo $? > code; } | cat > cut");
   EXPECT_EQ(full.code, 0) << full.err;

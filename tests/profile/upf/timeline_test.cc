@@ -1,5 +1,5 @@
-// Timelines: what is written comes back, whatever is cut or damaged is refused, and what a run
-// writes is what it did.
+// Timelines: they round-trip, cut or damaged ones are refused, and a run's timeline matches its
+// activities.
 #include "profile/upf/timeline.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST(Timeline, comes_back_from_a_file_and_changes_nothing_else_in_it) {
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->profile, profile);
   EXPECT_TRUE(read->warnings.empty());
-  // A file without one has an empty one.
+  // A file without a timeline has an empty one.
   const Bytes without = uptier::profile_to_file(profile, {});
   UpfReader plain(without);
   EXPECT_TRUE(plain.timeline(plain.segments()[0]).empty());
@@ -111,7 +111,8 @@ TEST(Timeline, what_has_no_room_is_counted_and_what_only_kept_goes_first) {
   EXPECT_EQ(small, sample());
 }
 
-// What runs left goes on from file to file, the oldest first, as long as there is room.
+// The timelines of earlier runs are copied from file to file, and the oldest is dropped when there
+// is no room.
 TEST(Timeline, files_keep_the_last_runs) {
   Bytes file;
   for (uint64_t n = 1; n <= 20; ++n) {
@@ -155,7 +156,7 @@ TEST(Timeline, past_runs_have_room_for_the_latest) {
   EXPECT_EQ(times({}), Times{});
 }
 
-// The timeline that a run of an example leaves.
+// Returns the timeline that a run of an example leaves.
 Timeline timeline_of_run(const std::string& program, const std::string& options) {
   char dir[] = "/tmp/uptier-timeline-XXXXXX";
   const std::string path = std::string(mkdtemp(dir)) + "/p.upf";
@@ -169,7 +170,7 @@ Timeline timeline_of_run(const std::string& program, const std::string& options)
   return reader.segments().empty() ? Timeline{} : reader.timeline(reader.segments()[0]);
 }
 
-// Three runs, and what the tool says of each.
+// Three runs, and the tool's output for each.
 TEST(Timeline, of_each_of_the_last_runs_is_shown) {
   char dir[] = "/tmp/uptier-timelines-XXXXXX";
   const std::string path = std::string(mkdtemp(dir)) + "/p.upf";
@@ -181,7 +182,7 @@ TEST(Timeline, of_each_of_the_last_runs_is_shown) {
     EXPECT_NE(r.out.find(part), std::string::npos) << part << r.out.substr(0, 400);
   }
   const test::RunResult log = test::run_tool("profile show --log " + path);
-  // The first run knew nothing, so that it decided later than those with a profile.
+  // The first run had no profile, so it decided later than the others.
   const size_t second = log.out.find("# run 2 of 3");
   ASSERT_NE(second, std::string::npos) << log.out;
   const std::string cold = log.out.substr(0, second), warm = log.out.substr(second);
@@ -211,7 +212,7 @@ TEST(Timeline, of_a_run_is_in_order_and_whole) {
     if (d.verb == "specialize" || d.verb == "recompile") decided.insert(d.method);
   }
   EXPECT_LE(last, t.length_ns);
-  // Whatever was optimized was decided on.
+  // There is a decision for every optimized method.
   for (uint32_t m : optimized) EXPECT_TRUE(decided.contains(m)) << t.methods[m].name;
   EXPECT_FALSE(t.loops.empty());
   EXPECT_EQ(t.left_out, 0u);

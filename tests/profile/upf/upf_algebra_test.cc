@@ -1,4 +1,4 @@
-// The laws of the algebra of profiles that merge's own test does not have.
+// Laws of the algebra of profiles that the test of merge does not cover.
 #include <gtest/gtest.h>
 
 #include "profile/algebra/algebra.h"
@@ -19,7 +19,7 @@ Profile merged(Profile a, const Profile& b) {
   return a;
 }
 
-// A profile whose sums cannot saturate, and whose methods have one schema each.
+// A profile whose sums cannot saturate; each method has one schema.
 Profile tame(Generator& generator) {
   Profile profile;
   for (uint32_t f = 0; f < 6; ++f) {
@@ -40,7 +40,7 @@ Profile tame(Generator& generator) {
   return profile;
 }
 
-// The sums alone: what subtract can undo.
+// Keeps only the sums, which subtract can undo.
 Profile sums_of(Profile profile) {
   for (auto& [key, m] : profile.methods) {
     m.name.clear();
@@ -62,7 +62,7 @@ TEST(UpfAlgebra, subtract_undoes_merge) {
     Profile rest = merged(a, b);
     ASSERT_EQ(profile::subtract(rest, b), 0u);
     Profile expected = a;
-    for (const auto& [key, m] : b.methods) {  // methods that only b had stay, with nothing in them
+    for (const auto& [key, m] : b.methods) {  // methods that only b had stay, without counts
       if (expected.methods.contains(key)) continue;
       Profile one;
       one.methods.emplace(key, m);
@@ -190,7 +190,7 @@ TEST(UpfAlgebra, percentiles_are_those_of_the_counts) {
   EXPECT_EQ(s.percentiles.back().sites, 3u);
 }
 
-// Merging in one tool and exporting is exporting and merging in the other.
+// Merging with uptier and exporting gives the same as exporting and merging with llvm-profdata.
 TEST(UpfAlgebra, merge_equals_that_of_llvm_profdata) {
   if (test::run_command("command -v llvm-profdata").code != 0) {
     GTEST_SKIP() << "SKIPPED: llvm-profdata is not installed, merges were not compared with its";

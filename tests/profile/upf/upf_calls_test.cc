@@ -1,4 +1,4 @@
-// What profiles know of calls: chunks that come back, sums in any order, and what runs leave.
+// Calls in profiles: chunks that round-trip, sums in any order, and the calls of real runs.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -102,7 +102,7 @@ TEST(UpfCalls, order_is_that_of_the_mean_position) {
   b.first = {{{1, 3}, {0, 1000}}, {{1, 2}, {5, 1000}}};
   a += b;
   EXPECT_EQ(a.order(), (std::vector<MethodKey>{{1, 1}, {1, 3}, {1, 2}}));
-  a.scale(1, 2);  // what fades keeps its place
+  a.scale(1, 2);  // a faded call keeps its position
   EXPECT_DOUBLE_EQ(a.first.at({1, 2}).mean(), 3.0);
 }
 
@@ -139,8 +139,8 @@ TEST(UpfCalls, run_leaves_who_called_whom_and_who_was_first) {
     const std::string bytes = test::slurp(path);
     const Result<ProfileFile> file = profile_from_file(std::as_bytes(std::span(bytes)));
     ASSERT_TRUE(file.ok());
-    // Every call that was counted is a call of the callee's, unless the host made it: with one run
-    // both numbers are exact.
+    // Every counted call is a call of the callee, unless the host made it. In a single run both
+    // numbers are exact.
     std::map<MethodKey, uint64_t> calls;
     for (const auto& [call, count] : file->calls.graph) calls[call.second] += count;
     uint64_t compared = 0;
@@ -168,7 +168,7 @@ std::vector<MethodKey> order_in(const std::string& path) {
   return file.ok() ? file->calls.order() : std::vector<MethodKey>();
 }
 
-// The worker makes code in an order of its own.
+// The worker compiles code in its own order.
 TEST(UpfCalls, code_that_is_made_ahead_does_not_change_who_was_first) {
   char name[] = "/tmp/uptier-order-XXXXXX";
   const std::string dir = mkdtemp(name), path = dir + "/p.upf";

@@ -1,4 +1,4 @@
-// Files that somebody has made by hand: every checksum is right, and what records claim is not.
+// Hand-made files: every checksum is right, but the records' claims are false.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -50,7 +50,8 @@ Bytes whole_file() {
   return profile_to_file(p, info, "a log", nullptr, &calls);
 }
 
-// Reads all that a file can be asked for. In a copy of its own, so that a sanitizer sees its end.
+// Reads everything that a file can be asked for, from a copy of exactly its size, so that a
+// sanitizer detects reads past the end.
 ProfileFile read_all(const Bytes& bytes) {
   const Bytes file(bytes.begin(), bytes.end());
   UpfReader reader(file);

@@ -1,5 +1,5 @@
-// What others do to a profile's file while it is used: hold its lock, link to it, limit its size, or
-// leave it half written.
+// Interference with a profile's file while it is in use: locks, links, size limits, and
+// half-written files.
 #include <gtest/gtest.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -35,7 +35,8 @@ class UpfFiles : public test::ToolDir {
   static Status save(ProfileStore& store) { return store.save(one_run(), 1, profile::Sync::kNo); }
 };
 
-// Another process that holds a file's lock; flock is asked per descriptor, so this one can be it.
+// Acts as another process that holds the file's lock; flock works per descriptor, so the same
+// process can do it.
 class Holder {
  public:
   explicit Holder(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY)) {
@@ -114,7 +115,7 @@ TEST_F(UpfFiles, a_new_file_is_nobodys_leftover_until_it_has_its_name) {
   EXPECT_EQ(second->replace(), 0);
 }
 
-// Runs `what` in a child under a limit of file sizes; returns how it ended.
+// Runs `what` in a child with a limit on file sizes; returns its exit status.
 template <typename What>
 int limited(uint64_t bytes, const What& what) {
   const pid_t child = ::fork();
@@ -150,7 +151,7 @@ TEST_F(UpfFiles, a_limit_of_file_sizes_is_an_error_and_kills_nobody) {
 
 TEST_F(UpfFiles, a_trace_or_profile_that_cannot_be_written_is_exit_code_1) {
   const std::string nbody = test::wasm_path("nbody");
-  // Through a pipe, or the limit would be one of what is said, too.
+  // Through a pipe; otherwise the limit would apply to the output as well.
   const auto run = [&](const std::string& limit, const std::string& words) {
     return in_dir("{ ulimit -f " + limit + "; " UPTIER_TOOL " run " + words + " " + nbody +
                   " 2>&1; echo exit $?; } | cat")

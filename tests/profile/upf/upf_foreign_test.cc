@@ -1,5 +1,5 @@
-// What other tools leave in profile files, in the layout of IREE's database: it is read wherever it
-// stands, comes through sums and saves, and counts once.
+// Data of other tools in profile files, in the layout of IREE's database: it is read at any
+// position, survives merges and saves, and counts once.
 #include <gtest/gtest.h>
 
 #include "profile/upf/foreign.h"
@@ -30,8 +30,8 @@ Bytes cat(std::initializer_list<Bytes> parts) {
   return all;
 }
 
-// As IREE's tools write it, without seals: header, strings, user data if there is any, and a table
-// with one counter at its end.
+// In the layout of IREE's tools, without seals: header, strings, user data if there is any, and a
+// table with one counter at its end.
 Bytes database(uint64_t hits, const std::string& data = {}) {
   const Bytes count = bytes_of({hits}), range = bytes_of({2, hits, 0, 4, 6}), other(12);
   profile::StringTableBuilder strings;
@@ -66,7 +66,7 @@ ProfileInfo info_of(uint64_t run) {
   return info;
 }
 
-// What each run saw: methods of one schema, so that files one after the other add up.
+// The observations of each run: methods with one schema, so that consecutive files add up.
 Profile seen() {
   Generator generator(1);
   Profile p;
@@ -121,7 +121,7 @@ TEST(UpfForeign, a_segment_that_lost_its_end_is_truncated_whatever_follows) {
     EXPECT_EQ(hits_of(cat({iree, cut})), 17u);
   }
   for (const size_t chunks : {1u, 2u}) {
-    // header, and then the chunk of strings, whose seal is missing.
+    // header, then the chunk of strings, without its seal
     size_t at = 0;
     for (size_t i = 0; i < chunks; ++i) {
       at += profile::read_idb_header(ByteSpan(one).subspan(at))->size();
@@ -154,7 +154,7 @@ TEST(UpfForeign, sums_keep_them_and_count_each_database_once) {
   EXPECT_EQ(read(sum).profile, seen());
   EXPECT_TRUE(read(sum).warnings.empty());
   EXPECT_EQ(hits_of(sum), 17u);
-  // The same again adds nothing, wherever; another one does.
+  // The same data again adds nothing, at any position; different data adds.
   for (const Bytes& file :
        {cat({a, a}), cat({sum, a}), cat({a, sum}), cat({a, run, a}), cat({sum, sum})}) {
     EXPECT_EQ(hits_of(file), 17u);
@@ -171,7 +171,7 @@ TEST(UpfForeign, sums_keep_them_and_count_each_database_once) {
   EXPECT_EQ(read(both).foreign.instruments.size(), 3u);  // the log is the same as well
 }
 
-// Data of another tool that happen to be a profile file stay data.
+// Data of another tool that looks like a profile file stays data.
 TEST(UpfForeign, a_file_inside_of_user_data_is_data) {
   const Bytes inner = ours(1), b = ours(2);
   Bytes data(16);
@@ -185,7 +185,7 @@ TEST(UpfForeign, a_file_inside_of_user_data_is_data) {
     EXPECT_EQ(back->profile, seen());
     ASSERT_EQ(back->foreign.data.size(), 1u);
     EXPECT_EQ(back->foreign.data.begin()->data, inner);
-    file = profile_to_file(*back);  // sealed, in a segment of ours
+    file = profile_to_file(*back);  // now sealed, in a segment of a profile file
   }
 }
 
@@ -233,9 +233,11 @@ TEST(UpfForeign, known_instruments_are_summed_and_others_kept_as_they_are) {
   ForeignTables t;
   t.add(instrument("iree.instrument.counter", "c", bytes_of({~uint64_t{0} - 1})));
   t.add(instrument("iree.instrument.counter", "c", bytes_of({5})));
-  t.add(instrument("iree.instrument.counter", "c", bytes_of({5, 6})));  // of two words: not known
+  t.add(instrument("iree.instrument.counter", "c", bytes_of({5, 6})));  // two words: unknown, so it
+                                                                        // is skipped
   t.add(instrument("iree.instrument.range", "r", bytes_of({1, 10, 0, 10, 10})));
-  t.add(instrument("iree.instrument.range", "r", bytes_of({0, 9, 9, 9, 9})));  // of nothing
+  t.add(instrument("iree.instrument.range", "r",
+                   bytes_of({0, 9, 9, 9, 9})));  // a range without values
   t.add(instrument("iree.instrument.range", "r",
                    bytes_of({2, ~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0} - 2, 2})));
   t.add(instrument("x.y", "c", bytes_of({1})));
@@ -262,7 +264,7 @@ TEST(UpfForeign, reserved_fields_are_zero) {
   }
 }
 
-// Texts that all are one that is as long as the file.
+// Many texts that all refer to the same one, which is as long as the file.
 TEST(UpfForeign, texts_come_to_some_times_the_bytes_at_most) {
   const std::string name(1 << 20, 'n');
   const std::string empty;
@@ -279,11 +281,11 @@ TEST(UpfForeign, texts_come_to_some_times_the_bytes_at_most) {
   EXPECT_NE(back.warnings[0].find("many times the size"), std::string::npos);
 }
 
-// Three databases' worth of chunks behind one header: strings, then counters in five tables, user
-// data, other strings and a table of these.
+// The chunks of three databases after one header: strings, then counters in five tables, then other
+// strings and a table that uses these.
 struct Chain {
   Bytes bytes;
-  std::vector<size_t> at;  // of each chunk
+  std::vector<size_t> at;  // offset of each chunk
 };
 
 Chain nine_chunks() {
@@ -323,7 +325,8 @@ TEST(UpfForeign, reading_goes_on_at_the_magic_behind_a_damaged_header) {
   ASSERT_EQ(whole.at.size(), 9u);
   const std::set<std::string> all = keys_of(whole.bytes);
   ASSERT_EQ(all.size(), 6u);
-  // The magic, and lengths that reach past the file, over the next chunk, or not so far as they should.
+  // Damages the magic, or makes the length too large for the file, larger than the chunk, or too
+  // small.
   const auto damage = [&](size_t chunk, int kind) {
     Bytes bad = whole.bytes;
     const size_t at = whole.at[chunk];
@@ -376,7 +379,7 @@ TEST(UpfForeign, one_bad_view_costs_what_names_it) {
     left.insert(read->foreign.instruments.size());
     EXPECT_TRUE(keys_of(bad).contains("other")) << "it has strings of its own";
   }
-  // Names that all share cost all five, a key the one that it is of.
+  // A name that all instruments share costs all five; a key costs its own instrument only.
   EXPECT_EQ(left, (std::set<size_t>{1, 5}));
 }
 

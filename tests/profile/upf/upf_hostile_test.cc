@@ -1,5 +1,5 @@
 // Inputs that are built to be slow: each reader takes time in proportion to the bytes, whatever
-// they say. Of four times the bytes a reader that is quadratic takes sixteen times as long.
+// they contain. With four times the bytes, a quadratic reader takes sixteen times as long.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -29,7 +29,7 @@ double seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// The least time of two, in processor time of this thread.
+// Returns the shorter of two measured times, in processor time of this thread.
 template <typename Input, typename Read>
 double time_of(const Input& input, const Read& read) {
   double least = 1e9;
@@ -41,11 +41,11 @@ double time_of(const Input& input, const Read& read) {
   return least;
 }
 
-// `make` returns an input of so many bytes, about.
+// `make` returns an input of about this many bytes.
 template <typename Make, typename Read>
 void expect_linear(const char* what, const Make& make, const Read& read) {
   double one = 0, two = 0, four = 0;
-  // A neighbour may take caches away once; what is quadratic fails each time.
+  // Another process may evict the caches once; a quadratic reader fails every time.
   for (int tries = 0; tries < 3; ++tries) {
     one = time_of(make(kSmall), read);
     two = time_of(make(2 * kSmall), read);
@@ -99,7 +99,7 @@ TEST(Hostile, many_modules_and_tiny_traces) {
       read_file);
 }
 
-// Headers whose checksum is right, each of a record that claims the rest of the file.
+// Headers with right checksums, each of a record that claims the rest of the file.
 Bytes nested_records(uint16_t type, size_t size) {
   Bytes file;
   size = size / 16 * 16;
@@ -134,7 +134,7 @@ TEST(Hostile, magics_and_claims) {
   }
 }
 
-// All methods have one name, which is as long as half of the file.
+// All methods have the same name, which is as long as half of the file.
 TEST(Hostile, one_long_name_for_all) {
   const auto make = [](size_t size) {
     Profile p;
@@ -151,7 +151,7 @@ TEST(Hostile, one_long_name_for_all) {
     }
     return uptier::profile_to_file(p, {});
   };
-  // So many copies would be two hundred times half of the file.
+  // Copies of the name for all methods would take two hundred times half of the file.
   const Bytes file = make(kSmall);
   const Result<ProfileFile> read = profile_from_file(file);
   ASSERT_TRUE(read.ok());
@@ -197,7 +197,7 @@ TEST(Hostile, bodies_of_many_blocks_are_matched) {
     (void)match_profile(old, there, schema_of(here), here, report);
     EXPECT_TRUE(report.accepted) << report.text();
     EXPECT_EQ(report.dropped,
-              6u);  // the last block, which has one more edge now, and all its edges
+              6u);  // the last block, which now has one more edge, and all its edges
   });
 }
 

@@ -1,5 +1,5 @@
-// The chunk of what calls and probes of inlined bodies saw, as somebody would write it who means harm:
-// each rule of its reader is broken alone, and nothing is believed that is not there.
+// Malicious versions of the chunk with calls and probes of inlined bodies: each rule of the reader
+// is broken alone, and claims without data are not believed.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -11,7 +11,7 @@
 namespace uptier::profile::upf_inlined_sites_test {
 namespace {
 
-// A part with one body, of which a call and a counter are known. All numbers can be others.
+// A part with one body, for which a call and a counter are known. All numbers can be changed.
 struct Part {
   uint64_t modules = 1, bodies = 1, copies = 1;
   uint64_t root_module = 0;
@@ -22,7 +22,7 @@ struct Part {
   std::vector<uint64_t> targets = {7, 8};
   uint64_t second_kind = static_cast<uint64_t>(SlotKind::kCounter), second_site = 4, count = 3;
   uint64_t second_entries = 0;
-  size_t cut = 0, more = 0;  // bytes at the end
+  size_t cut = 0, more = 0;  // bytes removed or added at the end
 
   Bytes bytes() const {
     Bytes out;
@@ -122,7 +122,7 @@ TEST(UpfInlinedSites, claims_beyond_the_part_are_refused) {
   }
 }
 
-// Exports write the whole path at each block.
+// Exports write the complete path at each block.
 TEST(UpfInlinedSites, paths_are_as_deep_as_the_law_allows) {
   Part part;
   part.calls = part.calls_there = kMostInlinedCalls;

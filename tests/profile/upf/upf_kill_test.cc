@@ -1,4 +1,5 @@
-// Writers that are killed at any moment: every file is readable, and what was handed over is there.
+// Writers that are killed at any moment: every file is readable and contains everything that was
+// handed over.
 #include <gtest/gtest.h>
 
 #include <sys/mman.h>
@@ -34,8 +35,8 @@ class UpfKill : public testing::Test {
   }
   ~UpfKill() override { std::filesystem::remove_all(dir_); }
 
-  // Runs `write` in a process of its own, which counts in done_ what it has handed over, and kills
-  // it once it has begun, `delay` microseconds later. Returns how much was handed over by then.
+  // Runs `write` in a child process, which counts in done_ the items it has handed over, and kills
+  // it `delay` microseconds after it has begun. Returns the number handed over by then.
   uint64_t killed(const std::function<void()>& write, uint32_t delay) {
     done_->store(0);
     const pid_t child = fork();
@@ -59,10 +60,10 @@ class UpfKill : public testing::Test {
   }
 
   std::string dir_;
-  std::atomic<uint64_t>* done_;  // shared with the process
+  std::atomic<uint64_t>* done_;  // shared with the child process
 };
 
-// Profile number n: its counts say so, and it is large enough to take several writes.
+// Returns profile number n: its counts contain n, and it is large enough for several writes.
 std::vector<std::byte> numbered(uint64_t n) {
   Profile profile;
   for (uint32_t f = 0; f < 40; ++f) {
@@ -107,7 +108,7 @@ TEST_F(UpfKill, trace_has_every_flush_that_was_handed_over) {
   const std::string path = dir_ + "/t.trace";
   std::mt19937 random(2);
   const std::vector<TraceEvent> events = test::sample_events();
-  size_t between = 0;  // events that stand before a data of sample_events
+  size_t between = 0;  // number of events before the first data of sample_events
   for (int i = 0; i < kKills; ++i) {
     const uint64_t done = killed(
         [&] {
@@ -134,13 +135,13 @@ TEST_F(UpfKill, trace_has_every_flush_that_was_handed_over) {
     between += reader.state() == profile::TraceReader::State::kTruncated ? 1 : 0;
     ASSERT_TRUE(profile_from_trace(std::as_bytes(std::span(bytes))).ok());
   }
-  EXPECT_EQ(between, static_cast<size_t>(kKills));  // none of them has an end
+  EXPECT_EQ(between, static_cast<size_t>(kKills));  // none of them has an end marker
 }
 
-// The tool's own way, with all that it has in flight.
+// Kills the tool itself, with everything that it has in flight.
 TEST_F(UpfKill, trace_of_a_killed_run_is_a_profile) {
   int killed = 0;
-  // From 4 ms on; on a busy machine it may take longer to come as far as a trace.
+  // From 4 ms on; on a busy machine a run may take longer to begin its trace.
   for (int i = 0; i < 10 || (killed < 3 && i < 100); ++i) {
     const std::string path = dir_ + "/run.trace";
     std::filesystem::remove(path);

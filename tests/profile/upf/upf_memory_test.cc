@@ -1,5 +1,5 @@
-// The most memory that reading takes, of files that are built to take much of it: a multiple of the
-// file's size that does not grow with it.
+// The peak memory of reading files that are built to take much: at most a fixed multiple of the
+// file's size.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -18,7 +18,7 @@
 #include "uptier/profile_file.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-// Of sanitizer/allocator_interface.h, which gcc does not bring.
+// From sanitizer/allocator_interface.h, which gcc does not install.
 extern "C" size_t __sanitizer_get_allocated_size(const volatile void* p);
 extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void*,
                                                                            size_t),
@@ -32,8 +32,8 @@ extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const
 namespace uptier::profile::upf_memory_test {
 namespace {
 
-// Operator new is the program's: there is no other place to count what it hands out. Bytes of other
-// threads would count too; the tests that look have none.
+// Replacing operator new is the only way to count its allocations. Bytes of other threads would
+// count too; these tests have no other threads.
 std::atomic<bool> counting{false};
 std::atomic<int64_t> live{0}, most{0};
 
@@ -51,7 +51,7 @@ void uncount(size_t size) {
 }  // namespace uptier::profile::upf_memory_test
 
 #if UPTIER_SANITIZED
-// A sanitizer's own operator new checks more than ours would.
+// With a sanitizer, its own operator new stays, because it checks more.
 namespace uptier::profile::upf_memory_test {
 namespace {
 void on_malloc(const volatile void*, size_t size) { count(size); }
@@ -78,7 +78,7 @@ void operator delete(void* p, size_t) noexcept { operator delete(p); }
 namespace uptier::profile::upf_memory_test {
 namespace {
 
-// Returns the greatest number of bytes that were in use at a time while `read` ran.
+// Returns the peak number of bytes in use while `read` ran.
 template <typename Read>
 double peak_of(const Read& read) {
   live = most = 0;
@@ -88,7 +88,8 @@ double peak_of(const Read& read) {
   return static_cast<double>(most.load());
 }
 
-// How many times the bytes of a file its reading takes. What a file of any size takes is left out.
+// Returns how many times the file's size reading it takes, without the memory that a file of any
+// size takes.
 constexpr double kConstant = 1 << 20;
 
 double factor_of(const Bytes& file) {
@@ -107,13 +108,14 @@ MethodProfile method_of_counts(uint32_t index, std::vector<uint64_t> counts) {
   return m;
 }
 
-// Most bytes in use for one of a file: a packed byte becomes 16 (kMaxRatio), and one of those a block
-// of a method's profile (its slot, count and estimate) or of its shape.
+// The most bytes in use for one byte of a file: a packed byte becomes 16 (kMaxRatio), and one of
+// those becomes a block of a method's profile (slot, count and estimate) or of its shape.
 constexpr double kPerByte = 50;
 constexpr double kMost = 16 * kPerByte;
 
-// `make` fills a profile so that one number in `rare` is anything: the rarer, the better it packs,
-// until it would pack better than 16 times and is left as it is. Returns the greatest factor.
+// `make` fills a profile so that one number in `rare` is arbitrary. The rarer these are, the better
+// the file packs, until it would pack better than 16 times and is left unpacked. Returns the
+// largest factor.
 template <typename Make>
 double worst_of(const char* what, const Make& make) {
   double worst = 0;
@@ -162,7 +164,7 @@ TEST(UpfMemory, of_shapes_of_many_blocks) {
   EXPECT_GT(worst, 16 * 4) << "there are worse inputs than these";
 }
 
-// Keys that ascend, with gaps here and there.
+// Keys in ascending order, with gaps here and there.
 template <typename Take>
 void ascend(uint64_t rare, uint32_t count, const Take& take) {
   test::Random random(rare);
@@ -210,7 +212,7 @@ TEST(UpfMemory, of_inlined_bodies) {
             kMost);
 }
 
-// The least of a site is six bytes.
+// A site takes at least six bytes.
 TEST(UpfMemory, of_sites_of_inlined_bodies) {
   EXPECT_LT(worst_of("sites",
                      [](uint64_t rare) {
@@ -227,7 +229,7 @@ TEST(UpfMemory, of_sites_of_inlined_bodies) {
             kMost);
 }
 
-// The file grows, the factor does not.
+// The file grows, but the factor does not.
 TEST(UpfMemory, grows_with_the_file) {
   const auto file_of = [](uint32_t methods) {
     test::Random random(1);
@@ -245,8 +247,8 @@ TEST(UpfMemory, grows_with_the_file) {
   EXPECT_NEAR(four / one, 1, 0.25) << one << " and " << four;
 }
 
-// A merge of files holds a range of their sum and a group of a file for each thread: not the sum, nor
-// what of it is written. What is mapped of the files is not counted here.
+// A merge of files holds one range of the sum, and one group of a file per thread: neither the
+// complete sum nor its written form. Mapped parts of the files are not counted here.
 TEST(UpfMemory, of_a_merge_of_many) {
   char name[] = "/tmp/uptier-memory-XXXXXX";
   const std::string dir = mkdtemp(name);
@@ -277,7 +279,7 @@ TEST(UpfMemory, of_a_merge_of_many) {
     EXPECT_LT(by_ranges, 1.5) << threads;
   }
   c.threads = 1;
-  c.methods = "*";  // wants all at once
+  c.methods = "*";  // needs the complete sum
   const double at_once = peak_of(merge_all) / largest;
   EXPECT_EQ(code, 0);
   std::printf("times %.1f at once\n", at_once);

@@ -1,4 +1,5 @@
-// What a compiler asks a profile: answers are those of the code that asks, and of nothing else.
+// Queries of a compiler to a profile: each answer comes from the same code that asks, and from
+// nothing else.
 #include <gtest/gtest.h>
 
 #include "profile/upf/idb.h"
@@ -10,7 +11,7 @@ namespace {
 
 const char* const kScope = "0x000000000000cccc";
 
-// value 3, log 4, counter 5, range 6, gauge 7, and more; see trace_samples.h.
+// Sites: value 3, log 4, counter 5, range 6, gauge 7, and more; see trace_samples.h.
 MethodProfile method_of(uint32_t index, const std::string& name) {
   MethodProfile m;
   m.key = {1, index};
@@ -79,7 +80,7 @@ TEST(UpfQuery, what_is_not_known_has_no_answer) {
   EXPECT_FALSE(query(p, "flow", kScope, "counter#5"));
   EXPECT_FALSE(query(p, "uptier", "0x000000000000cccd", "counter#5"));
   EXPECT_FALSE(query(p, "uptier", "0xcccc", "counter#5"));
-  EXPECT_FALSE(query(p, "uptier", kScope, "gauge#7"));  // it has never been set
+  EXPECT_FALSE(query(p, "uptier", kScope, "gauge#7"));  // it was never set
   for (const char* key : {"counter#6", "counter#0", "counter#", "counter", "", "#5", "counter#5x",
                           "counter#99999999999", "unknown#5"}) {
     EXPECT_FALSE(query(p, "uptier", kScope, key)) << key;
@@ -104,7 +105,8 @@ TEST(UpfQuery, methods_of_one_shape_answer_together_unless_one_is_named) {
 
 // ---- Inlined bodies ---------------------------------------------------------------------------
 
-// Methods 0 and 2 are one shape, and both have inlined at call 2 a body, whose call 7 another.
+// Methods 0 and 2 have the same shape. Both have a body inlined at call 2, and another one at call
+// 7 of that body.
 Profile with_bodies() {
   Profile p = profile_of({method_of(0, "f"), method_of(2, "g")});
   for (const uint32_t root : {0u, 2u}) {
@@ -137,7 +139,8 @@ TEST(UpfQuery, an_inlined_body_answers_for_its_place) {
   a = query(p, "uptier", f, kAt + "7:0x00000000000000bb/block#1");
   ASSERT_TRUE(a);
   EXPECT_EQ(*a, (ProfileAnswer{CounterAnswer{3, 48}, 1, 60}));
-  // A method's own site is not that of its bodies, and has no samples of theirs.
+  // A method's own site is different from the site in its inlined bodies, and has none of their
+  // samples.
   EXPECT_FALSE(query(p, "uptier", kScope, "block#1"));
   EXPECT_EQ(query(p, "uptier", f, "counter#5")->samples, 0u);
 }
@@ -169,14 +172,14 @@ TEST(UpfQuery, a_place_that_is_not_known_has_no_answer) {
   EXPECT_FALSE(query(p, "uptier", "0x000000000000cccd", kAt + "block#1"));
   EXPECT_FALSE(query(p, "uptier", std::string(kScope) + "@h", kAt + "block#1"));
   EXPECT_FALSE(query(p, "flow", kScope, kAt + "block#1"));
-  // What is malformed answers nothing.
+  // A malformed site gives no answer.
   for (auto& [key, body] : p.inlined) {
     const auto at = body.sites.find({SlotKind::kRange, 6});
     if (at != body.sites.end()) at->second.counts.push_back(1);
   }
   EXPECT_FALSE(query(p, "uptier", kScope, kAt + "range#6"));
   p = with_bodies();
-  // What is of unknown code could be of any.
+  // Unknown code could be any code.
   for (auto& [key, body] : p.inlined) body.code[1] = 0;
   EXPECT_FALSE(query(p, "uptier", kScope, "2:0x0000000000000000/block#1"));
 }
@@ -193,7 +196,7 @@ TEST(UpfQuery, file_answers_for_its_methods_and_for_the_instruments_of_others) {
   auto a = query(file, "uptier", kScope, "counter#5");
   ASSERT_TRUE(a);
   EXPECT_EQ(std::get<CounterAnswer>(a->what).count, 40u);
-  // As IREE's own tools write them: strings, then the table, without seals.
+  // In the layout of IREE's own tools: strings, then the table, without seals.
   const uint64_t hits = 17, range[5] = {2, 10, 0, 4, 6};
   profile::StringTableBuilder strings;
   const profile::Bytes table =
@@ -206,7 +209,7 @@ TEST(UpfQuery, file_answers_for_its_methods_and_for_the_instruments_of_others) {
     profile::append_chunk(file, profile::kIdbStringTable, 0, strings.content());
     profile::append_chunk(file, profile::kIdbInstrumentTable, 0, table);
   }
-  // A chunk in IREE's layout is taken when the next chunk says that it has no seal.
+  // A chunk in IREE's layout is accepted when the next chunk shows that it has no seal.
   profile::append_chunk(file, profile::kIdbUserData, 0, profile::Bytes(16));
   a = query(file, "flow", "abcd", "dispatch_3");
   ASSERT_TRUE(a);

@@ -1,4 +1,4 @@
-// A file may be cut off at any byte, and others stand behind it: all of them are found.
+// A file may be cut at any byte and followed by other files: all of those are found.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ ProfileInfo info_of(uint64_t run) {
   return info;
 }
 
-// Methods whose keys say which file they are of, in groups small and large.
+// Methods whose keys tell their file, in small and large groups.
 Profile profile_of(uint64_t run, uint32_t blocks) {
   Profile p;
   for (uint32_t i = 0; i < 6; ++i) {
@@ -34,7 +34,7 @@ Profile profile_of(uint64_t run, uint32_t blocks) {
     m.schema = i % 2 == 0 ? Schema::block_schema(blocks, 5) : test::kinds_schema();
     m.counts.assign(m.schema.words(), run + i);
     m.weigh(1);
-    m.time = info_of(run).time;  // what files say of all their methods
+    m.time = info_of(run).time;  // all methods of a file have the same time
     p.methods.emplace(m.key, std::move(m));
   }
   return p;
@@ -57,8 +57,8 @@ Bytes behind(const Bytes& a, size_t size, const Bytes& b) {
   return file;
 }
 
-// What is there of a run is as it was written, but for names and times that were cut off; all of it
-// is where `all` says so.
+// Checks that the methods of a run are as they were written, except names and times that were cut
+// off; with `all`, every method must be there.
 void expect_run(const ProfileFile& file, uint64_t run, uint32_t blocks, bool all, size_t size) {
   size_t found = 0;
   for (auto& [key, method] : profile_of(run, blocks).methods) {
@@ -113,7 +113,7 @@ TEST(UpfResync, many_cut_files_in_a_row) {
   }
 }
 
-// A trace is found behind a cut file, and a file behind a cut trace.
+// A trace is found after a cut file, and a file after a cut trace.
 TEST(UpfResync, traces_and_files_in_turn) {
   const Bytes file = file_of(1, 20), trace = test::write_trace(test::sample_events());
   const Result<TraceProfile> traced = profile_from_trace(trace);
@@ -134,11 +134,11 @@ TEST(UpfResync, traces_and_files_in_turn) {
   }
 }
 
-// A group that is cut swallows a whole number of the records behind it, so that the next one has
-// just the sequence number that is due.
+// A cut group swallows a whole number of the records after it, so that the next record has exactly
+// the expected sequence number.
 TEST(UpfResync, what_fits_by_chance_is_found_out_by_the_index) {
   const Bytes b = file_of(2, 3);
-  // Records of b before its fifth: what a group of a, which is the fourth there, has to swallow.
+  // The records of b before its fifth, which a group of a, the fourth record there, must swallow.
   const UpfReader small(b);
   const UpfReader::Segment& segment = small.segments().at(0);
   ASSERT_EQ(segment.groups.size(), 3u);

@@ -1,4 +1,4 @@
-// Profile files: what is written comes back, in any order, cut anywhere, and damaged anywhere.
+// Profile files: they round-trip, in any order, cut anywhere, and damaged anywhere.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ Profile merged(Profile a, const Profile& b) {
   return a;
 }
 
-// One with everything in it, and large enough that a part is compressed.
+// A profile with everything in it, large enough for a part to be compressed.
 Profile rich_profile() {
   Generator generator(77);
   Profile profile;
@@ -132,7 +132,7 @@ TEST(Upf, run_is_counted_once) {
   EXPECT_EQ(read(cat(sum, one)).profile, both.profile);
   EXPECT_EQ(read(cat(two, sum)).profile, both.profile);
   EXPECT_EQ(read(cat(sum, sum)).info, both.info);
-  // Runs 1 and 2, and runs 2 and 3: no sum of the two is right.
+  // Runs 1 and 2, and runs 2 and 3: no sum of these two files can be right.
   const ProfileFile others = read(cat(two, file_of(a, 3)));
   const ProfileFile mixed = read(cat(sum, profile_to_file(others.profile, others.info)));
   EXPECT_EQ(mixed.profile, both.profile);
@@ -167,7 +167,7 @@ TEST(Upf, only_the_groups_that_are_asked_for_are_read) {
   ASSERT_EQ(reader.segments().size(), 1u);
   const UpfReader::Segment& segment = reader.segments()[0];
   ASSERT_GE(segment.groups.size(), 2u);
-  // Damage one group: reading another one does not notice.
+  // Damages one group: reading another group does not notice.
   const uint64_t damaged = segment.groups[0].offset;
   file[damaged + 60] ^= std::byte{1};
   UpfReader again(file);
@@ -230,14 +230,15 @@ TEST(Upf, chunks_of_an_unknown_type_are_passed_over_and_no_damage) {
   EXPECT_TRUE(back.warnings.empty()) << back.warnings.front();
 }
 
-// A file of before groups had bytes for numbers: fixed fields, one of its groups packed.
+// A file in the old group format, with fixed fields instead of varints; one of its groups is
+// packed.
 TEST(Upf, groups_of_version_0_are_read) {
   const std::string bytes = test::slurp(UPTIER_SOURCE_DIR "/tests/golden/upf_groups_0.upf");
   ProfileFile back = [&] {
     const auto span = std::as_bytes(std::span(bytes));
     return read(Bytes(span.begin(), span.end()));
   }();
-  // Else that of the run which writes it.
+  // Otherwise, methods get the time of the run that writes the file.
   for (auto& [key, m] : back.profile.methods) m.time = UINT32_MAX;
   EXPECT_TRUE(back.warnings.empty());
   ASSERT_EQ(back.profile.methods.size(), 3u);
@@ -250,7 +251,7 @@ TEST(Upf, groups_of_version_0_are_read) {
   EXPECT_EQ(back.profile.methods.at({0xa1, 4}).counts[0], UINT64_MAX);
   const MethodProfile& large = back.profile.methods.at({0xc3, 1});
   for (uint64_t i = 0; i < 3000; ++i) ASSERT_EQ(large.counts[i], i * i % 997);
-  // With what is written now, in one file.
+  // Together with the current format in one file.
   EXPECT_EQ(read(cat(file_of(back.profile, 3), file_of({}, 4))).profile, back.profile);
   Profile twice = back.profile;
   merge(twice, back.profile);
@@ -258,8 +259,8 @@ TEST(Upf, groups_of_version_0_are_read) {
   EXPECT_EQ(read(cat(Bytes(old.begin(), old.end()), file_of(back.profile, 3))).profile, twice);
 }
 
-// Of code that changed both are in a file, and that of the later run counts: whatever the order, the
-// grouping and the hashes.
+// If code changed, a file keeps both versions, and the version of the later run counts: whatever
+// the order, the grouping and the hashes.
 TEST(Upf, code_of_the_latest_run_counts_and_the_other_is_kept) {
   const auto run = [](uint64_t cfg_hash, uint64_t count, uint64_t time) {
     Profile p;
@@ -282,7 +283,7 @@ TEST(Upf, code_of_the_latest_run_counts_and_the_other_is_kept) {
     EXPECT_EQ(two.profile.other_code.begin()->second.counts, (std::vector<uint64_t>{10, 1}));
     EXPECT_EQ(two.report.other_code, 1u);
     EXPECT_TRUE(two.report.dropped.empty());
-    // Written, read, and brought back to the code before: nothing is lost.
+    // After writing, reading, and going back to the earlier code, nothing is lost.
     const Bytes sum = profile_to_file(two);
     EXPECT_EQ(read(sum).profile, two.profile);
     for (const Bytes& all : {cat(sum, back), cat(back, sum)}) {
@@ -293,7 +294,8 @@ TEST(Upf, code_of_the_latest_run_counts_and_the_other_is_kept) {
   }
 }
 
-// Nobody knows of when code is whose run was lost: a file that it is put into later does not date it.
+// If the run of some code was lost, its date is unknown; a file that it is merged into later must
+// not date it.
 TEST(Upf, what_has_no_date_stays_without_one) {
   const auto method = [](uint32_t function, uint64_t cfg_hash, uint64_t time) {
     MethodProfile m;
@@ -309,18 +311,19 @@ TEST(Upf, what_has_no_date_stays_without_one) {
   sum.methods.emplace(MethodKey{1, 2}, method(2, 5, 1001));
   const Bytes file = file_of(sum, 1000);
   EXPECT_EQ(read(file).profile, sum);
-  // So code of a run that is known to be later counts, although the file is younger than that.
+  // So code of a run with a known date counts as later, although the file with undated code is
+  // younger.
   Profile known;
   known.methods.emplace(MethodKey{1, 1}, method(1, 4, 900));
   const Profile both = read(cat(file, file_of(known, 0))).profile;
   EXPECT_EQ(both.methods.at({1, 1}).schema.cfg_hash, 4u);
   EXPECT_EQ(both.other_code.at({{1, 1}, 5}).time, 0u);
-  // A run's own profile says nothing of dates: all of it is the run's.
+  // A run's own profile has no dates: everything in it is of that run.
   for (auto& [key, m] : sum.methods) m.time = 0;
   for (const auto& [key, m] : read(file_of(sum, 3)).profile.methods) EXPECT_EQ(m.time, 1003u);
 }
 
-// The trace is the same container: a live process appends its flushes behind what there is.
+// A trace has the same container format: a live process appends its flushes to a file.
 TEST(Upf, traces_between_segments_are_runs) {
   Generator generator(31);
   const Profile profile = generator.profile();
@@ -334,7 +337,7 @@ TEST(Upf, traces_between_segments_are_runs) {
   EXPECT_TRUE(back.warnings.empty());
   EXPECT_EQ(read(cat(trace, file_of(profile))).profile, both);
   EXPECT_EQ(read(cat(cat(trace, file_of(profile)), trace)).profile, both);  // the same run
-  // One that is still being written: what precedes is there, wherever it stands.
+  // A trace that is still being written: its complete events are read, wherever it is in the file.
   for (size_t size = trace.size() / 2; size < trace.size(); size += 16) {
     const Bytes cut(trace.begin(), trace.begin() + static_cast<ptrdiff_t>(size));
     const Result<TraceProfile> part = profile_from_trace(cut);
@@ -344,13 +347,13 @@ TEST(Upf, traces_between_segments_are_runs) {
   }
 }
 
-// Whether what was read is part of what was written: methods as they were, no other ones.
+// Tests whether a profile is part of another: its methods are unchanged, and there are no others.
 bool is_part(const Profile& part, const Profile& whole) {
   return std::ranges::all_of(part.methods, [&](const auto& item) {
     const MethodProfile* method = whole.find(item.first);
     if (method == nullptr) return false;
     MethodProfile named = item.second;
-    named.name = method->name;  // names go with the string table
+    named.name = method->name;  // names are lost with the string table
     return named == *method;
   });
 }
@@ -378,7 +381,7 @@ TEST(Upf, no_flipped_bit_changes_a_profile_silently) {
   const Profile profile = rich_profile();
   const Bytes file = file_of(profile);
   size_t refused = 0, warned = 0;
-  // Every bit of the first records, then one of each byte.
+  // Flips every bit of the first records, then one bit of each byte.
   for (size_t bit = 0; bit < file.size() * 8; bit += bit < 4096 ? 1 : 9) {
     Bytes damaged = file;
     damaged[bit / 8] ^= std::byte{1} << (bit % 8);

@@ -1,5 +1,5 @@
-// Bodies that are too large to be optimized, and compilations that take too long: the method stays in
-// the code it has, the report says why, and nobody asks again.
+// Bodies that are too large to optimize, and compilations that take too long: the method keeps its
+// code, the report gives the reason, and optimization is not requested again.
 #include <gtest/gtest.h>
 
 #include "tests/support/runtime_host.h"
@@ -7,7 +7,7 @@
 namespace uptier::test::compile_limits_test {
 namespace {
 
-// A loop over `count` operations, which its argument has a part in.
+// A loop over `count` operations that depend on the argument.
 std::string long_loop(int count) {
   std::string text = R"(
 func @long(i64) -> i64 {
@@ -33,7 +33,7 @@ b1(v3: i64, v4: i64):
 }
 
 struct Limits : testing::Test {
-  // Calls it often, with what that brings about between.
+  // Calls the function often, with a flush after each call.
   void run(const char* option, const char* value, int operations) {
     IrRuntime r(parse_or_die(long_loop(operations)),
                 options({{"workers", "0"}, {"policy", "always"}, {option, value}}));
@@ -70,7 +70,7 @@ TEST_F(Limits, a_body_below_it_is_optimized) {
   EXPECT_EQ(report.last_error, "");
 }
 
-// Whatever machine this is: 20,000 operations take more than a millisecond.
+// On any machine, 20,000 operations take more than a millisecond to compile.
 TEST_F(Limits, a_compilation_beyond_max_compile_ms_is_given_up_and_not_tried_again) {
   run("max_compile_ms", "1", 20'000);
   EXPECT_FALSE(optimized());
@@ -78,7 +78,8 @@ TEST_F(Limits, a_compilation_beyond_max_compile_ms_is_given_up_and_not_tried_aga
   EXPECT_EQ(losses.compiles_failed, 1u) << "asked again";
 }
 
-// At a first call the baseline code comes in its place, and it is not asked for at the next flush.
+// At a first call, baseline code is made instead, and the next flush does not request optimized
+// code.
 TEST_F(Limits, hold_at_first_calls_too) {
   IrRuntime r(parse_or_die(long_loop(200)),
               options({{"workers", "0"}, {"tier", "optimized"}, {"max_body", "100"}}));

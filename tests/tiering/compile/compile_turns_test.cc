@@ -1,4 +1,5 @@
-// `build` that comes back to a method which is described: a trap with a reason, and nobody hangs.
+// A `build` that calls a method which is being described: it gets a trap with a reason, and nothing
+// deadlocks.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -9,7 +10,7 @@
 namespace uptier::test::compile_turns_test {
 namespace {
 
-// What the library logs.
+// The messages that the library logs.
 struct Lines {
   std::mutex mutex;
   std::vector<std::string> all;
@@ -70,7 +71,7 @@ TEST(CompileTurns, of_two_threads_whose_builds_wait_for_each_other_one_is_refuse
   EXPECT_EQ(refused, 1);
 }
 
-// Its frames, the library's among them, are dropped: the method can be described again.
+// The trap drops the frames of the build, also the library's; the method can be described again.
 TEST(CompileTurns, a_trap_that_drops_a_build_gives_its_turn_back) {
   Workshop w(options({{"workers", "0"}}));
   ThreadScope scope(*w.runtime);
@@ -86,8 +87,9 @@ TEST(CompileTurns, a_trap_that_drops_a_build_gives_its_turn_back) {
   EXPECT_EQ(w.call(m, {6}).bits, 6u);
 }
 
-// Its frames looked at methods, which kept the places of what was removed meanwhile. The trap drops two
-// builds, one within the other; the outer one goes on, and looks.
+// The frames of a build look at methods, so slots of methods that are removed meanwhile are not
+// reused. The trap drops two nested builds and ends their looks; the outermost build goes on, and
+// so does its look.
 TEST(CompileTurns, a_trap_that_drops_builds_ends_their_looks_and_no_other) {
   Workshop w(full("6"));
   ThreadScope scope(*w.runtime);
@@ -119,7 +121,7 @@ TEST(CompileTurns, a_trap_that_drops_builds_ends_their_looks_and_no_other) {
   EXPECT_TRUE(takes_another(w));
 }
 
-// Who is not in a circle waits, and gets the code.
+// A thread that is not part of a cycle waits, and gets the code.
 TEST(CompileTurns, threads_that_first_call_one_method_wait_for_the_one_that_describes_it) {
   Workshop w(options({{"workers", "0"}}));
   std::atomic<int> builds{0};

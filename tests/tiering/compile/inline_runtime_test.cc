@@ -88,7 +88,7 @@ b2:
 }
 )";
 
-// All is decided and compiled at flushes, on the calling thread.
+// Makes all decisions and compilations at flushes, on the calling thread.
 Options synchronous() {
   Options o;
   o.workers = 0;
@@ -98,12 +98,12 @@ Options synchronous() {
 
 constexpr int kEnough = 40'000;
 
-// Calls until the method is optimized.
+// Calls the method until it is optimized.
 void warm(IrRuntime& r, std::string_view name, std::vector<uint64_t> args) {
   for (int i = 0; i < kEnough; ++i) ASSERT_TRUE(r.call(name, args).ok()) << name;
 }
 
-// Bodies inlined into the best version of a method.
+// Returns the number of bodies inlined into the best version of a method.
 uint32_t inlined(const IrRuntime& r, std::string_view name) {
   uint32_t most = 0;
   for (const VersionReport& v : r.report_of(name).versions) {
@@ -134,7 +134,7 @@ TEST(InlineRuntime, nothing_is_inlined_when_the_option_says_so) {
   EXPECT_EQ(0u, inlined(r, "work"));
 }
 
-// Where each trap lies does not depend on who runs the code that traps.
+// A trap has the same location whether its code runs inlined or not.
 TEST(InlineRuntime, a_trap_is_in_the_method_whose_code_it_is) {
   IrRuntime r(parse_or_die(kText), synchronous());
   ThreadScope scope(*r.runtime);
@@ -167,7 +167,7 @@ TEST(InlineRuntime, mutual_recursion_ends_where_it_should) {
     ASSERT_EQ(i % 30 % 2 == 0 ? 1u : 0u, r.call("even", {i % 30}).bits);
     ASSERT_EQ(i % 30 % 2 == 1 ? 1u : 0u, r.call("odd", {i % 30}).bits);
   }
-  // A method is inside itself twice at most: odd in even in odd in even in odd, in even.
+  // A method is nested in itself at most twice: odd in even in odd in even in odd, in even.
   EXPECT_EQ(5u, inlined(r, "even"));
   EXPECT_EQ(5u, inlined(r, "odd"));
   EXPECT_EQ(1u, r.call("even", {20'000}).bits);
@@ -191,7 +191,7 @@ uint64_t expected_sum(uint32_t n, uint32_t by) {
 TEST(InlineRuntime, code_entered_in_a_loop_has_its_callees_inlined) {
   IrRuntime r(parse_or_die(kText), synchronous());
   ThreadScope scope(*r.runtime);
-  // A callee is known once it was called.
+  // A callee is described after its first call.
   ASSERT_TRUE(r.call("sum", {5, 3}).ok());
   Outcome o = r.call("sum", {3'000'000, 3});
   ASSERT_TRUE(o.ok());
@@ -258,7 +258,7 @@ TEST(InlineRuntime, an_indirect_call_is_guessed_and_goes_where_it_says) {
   EXPECT_EQ(40u, trap.trap.location);
 }
 
-// What is guessed may be gone when the code is made, or go later.
+// A speculated target may be removed before the code is compiled, or later.
 TEST(InlineRuntime, a_removed_target_is_not_guessed) {
   IrRuntime r(parse_or_die(kIndirect), synchronous());
   ThreadScope scope(*r.runtime);
@@ -274,10 +274,10 @@ TEST(InlineRuntime, a_removed_target_is_not_guessed) {
   EXPECT_LE(inlined(r, "apply"), 1u);
 }
 
-// ---- Methods that go --------------------------------------------------------------------------
+// ---- Removed methods --------------------------------------------------------------------------
 
-// A method that is removed lives on in those that took it in: the host says that nobody calls it
-// any more, but code that would is still code. Nobody takes it in anew.
+// A removed method stays in the code that has inlined it: the host promises that nobody calls it
+// any more, but the code that would call it is still valid. It is not inlined again.
 TEST(InlineRuntime, what_was_inlined_outlives_its_method) {
   IrRuntime r(parse_or_die(kText), synchronous());
   ThreadScope scope(*r.runtime);
@@ -314,7 +314,7 @@ TEST(InlineRuntime, with_exact_gaps_every_call_is_counted) {
   EXPECT_EQ(uint64_t{kEnough} * 2, r.report_of("divide").calls);
 }
 
-// With little room methods lose their code and get it again, with what is inlined.
+// With little room for code, methods are evicted and compiled again, with the same bodies inlined.
 TEST(InlineRuntime, evicted_callers_are_made_again) {
   std::string text = kText;
   for (int i = 0; i < 60; ++i) {
@@ -324,7 +324,7 @@ TEST(InlineRuntime, evicted_callers_are_made_again) {
   }
   Options o = synchronous();
   o.code_budget = 96u << 10;
-  o.pack_code = false;  // a page is what a body takes
+  o.pack_code = false;  // so each body takes a page
   IrRuntime r(parse_or_die(text), o);
   ThreadScope scope(*r.runtime);
   uint64_t want = r.call("work", {900, 3}).bits;

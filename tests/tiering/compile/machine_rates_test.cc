@@ -1,4 +1,4 @@
-// What compiling and running are taken to cost: as assumed, as set, or as measured.
+// The rates of compilation and of execution: the assumed, the set and the measured ones.
 #include "tiering/compile/machine_rates.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ Options assumed() {
   return o;
 }
 
-// Rates of a runtime with two methods, of 1,000 and 30 instructions.
+// The rates of a runtime with two methods, of 1,000 and 30 instructions.
 class Machine {
  public:
   explicit Machine(const Options& o = assumed())
@@ -48,7 +48,7 @@ class Machine {
     return v;
   }
   void note(const std::unique_ptr<Version>& v) { rates.note_compiled(methods.at(0), *v); }
-  // What decisions on a method of so many instructions are made with, with marks where nothing is told.
+  // Returns the rates for decisions on a method of this size; -1 where MachineRates sets nothing.
   SystemSnapshot tell(uint64_t instructions = 1) const {
     SystemSnapshot s;
     s.compile_ns = s.speedup = s.baseline_ns = -1;
@@ -97,7 +97,7 @@ TEST(MachineRates, learn_from_optimized_code_of_our_own_alone) {
 
 TEST(MachineRates, bodies_that_were_inlined_are_compiled_too_as_long_as_they_are_known) {
   Machine m;
-  MethodId another(1, 1);  // by its number at the place of the second
+  MethodId another(1, 1);  // not the second method: it has the same slot, but another generation
   m.note(m.version(Tier::kOptimized, 1'000'000, {MethodId(1), MethodId(1), another}));
   CompileRate expected(kAssumed, true);
   expected.add(1000, 60, 1'000'000);

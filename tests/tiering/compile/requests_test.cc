@@ -1,4 +1,4 @@
-// What methods know of having asked for code.
+// Requests: a method remembers which code it has requested.
 #include "tiering/compile/requests.h"
 
 #include <gtest/gtest.h>

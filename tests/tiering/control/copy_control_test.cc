@@ -1,4 +1,5 @@
-// When instrumented copies of optimized code are made, when they go, and what their windows say.
+// Instrumented copies of optimized code: when they are made and removed, and how their windows are
+// judged.
 #include "tiering/control/copy_control.h"
 
 #include "tests/support/owners.h"
@@ -19,10 +20,10 @@ b2:
   return v0
 }
 )";
-// Calls of optimized code after which it is worth a second body.
+// Calls of optimized code after which a second body is worth its cost.
 const uint64_t kStillHot = Options().copy_after;
 
-// A method of three blocks and two loops, whose optimized version is in service.
+// A method with three blocks and two loops, whose optimized version is in service.
 struct Copies : test::Owners {
   explicit Copies(const Options& o = {}) : Owners(by_no_clock(o)) {
     describe_loops(0, 2);
@@ -37,13 +38,13 @@ struct Copies : test::Owners {
     o.slab_budget = o.ring_bytes = 1 << 12;
     return o;
   }
-  // So many calls are known of.
+  // Sets the number of calls that are known.
   void call(uint64_t calls) { method().flushed.own().adaptation.gone.calls = calls; }
   std::optional<Plan> wanted() {
     copies.want_optimized_copy(method());
     return requests.pop();
   }
-  // Code that counts all blocks, and asks at its loops.
+  // Code that counts all blocks and polls at its loops.
   std::unique_ptr<jit::Code> counting() {
     jit::CodeTables tables;
     for (SiteId site : {1, 2, 3}) tables.probes.push_back({.offset = site, .site = site});
@@ -61,14 +62,14 @@ struct Copies : test::Owners {
     v.scope.inner = {false, true};
     return v;
   }
-  // A copy of calls comes into service.
+  // Puts an instrumented copy for calls into service.
   Version& observe() {
     Version& v = make(Copy::kInstrumented);
     copies.begin_observing_optimized(method(), v);
     return v;
   }
   const Version* copy() { return method().optimizing->copy.load(); }
-  // A version for a loop comes into service.
+  // Puts a version for a loop into service.
   Version& enter(uint32_t loop) {
     Version& v = make(Copy::kPlain, LoopId(loop));
     method().shape->osr[loop] = &v;
@@ -79,7 +80,7 @@ struct Copies : test::Owners {
     copies.loops().begin_observing(method(), v);
     return v;
   }
-  // A frame is at a loop, and says so.
+  // A frame at a loop answers the poll.
   std::optional<Plan> answer(uint32_t loop) {
     sampler::Note n;
     n.kind = sampler::NoteKind::kFrame;
@@ -87,8 +88,8 @@ struct Copies : test::Owners {
     copies.loops().take_frame(method(), n);
     return requests.pop();
   }
-  // A thread hands over 64 calls of a copy, of which so many went the first way. Returns whether the
-  // policy is to be asked.
+  // A thread hands over 64 calls of a copy, of which `first_way` took the first branch. Returns
+  // whether the policy must be asked.
   bool window(const Version& of, uint64_t first_way) {
     samples_ += 64;
     counted_[0] += 64;
@@ -128,7 +129,7 @@ struct Copies : test::Owners {
   std::vector<uint64_t> counted_ = std::vector<uint64_t>(3);
 };
 
-// ---- Of calls -----------------------------------------------------------------------------------
+// ---- Copies for calls ---------------------------------------------------------------------------
 
 TEST(CopyControl, a_method_that_is_still_called_is_asked_a_copy_for_once) {
   Copies c;
@@ -142,7 +143,7 @@ TEST(CopyControl, a_method_that_is_still_called_is_asked_a_copy_for_once) {
   EXPECT_TRUE(plan->use_profile);
   EXPECT_FALSE(plan->osr_loop.valid());
   EXPECT_FALSE(c.wanted());
-  // Another optimized version: calls are counted from there on.
+  // A new optimized version: calls are counted from here on.
   c.copies.retire_optimized_copy(c.method());
   EXPECT_FALSE(c.wanted());
   c.call(2 * kStillHot);
@@ -236,7 +237,7 @@ TEST(CopyControl, a_version_that_was_not_observed_has_no_copy_at_once) {
   EXPECT_FALSE(c.requests.pop());
 }
 
-// ---- Of loops -----------------------------------------------------------------------------------
+// ---- Copies for loops ---------------------------------------------------------------------------
 
 TEST(CopyControl, frames_of_code_that_asks_are_watched) {
   Copies c;

@@ -1,5 +1,5 @@
-// Room for code where all calls are counted: plain code runs there only for threads without counters,
-// and goes with the rest.
+// Eviction where all calls are counted: plain code exists only for threads without counters, and is
+// evicted like the rest.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -9,7 +9,7 @@
 namespace uptier::test::evict_counted_test {
 namespace {
 
-// `count` methods g0, g1, ...: gk(x) = x + k, by one of two ways.
+// `count` methods g0, g1, ...: gk(x) = x + k, by one of two paths.
 jit::Module branching_methods(int count) {
   std::string text;
   for (int i = 0; i < count; ++i) {
@@ -22,7 +22,7 @@ jit::Module branching_methods(int count) {
   return parse_or_die(text);
 }
 
-// There is room for the counters of a few methods only.
+// The slab budget has room for the counters of a few methods only.
 TEST(EvictCounted, threads_without_counters_may_call_what_is_being_evicted) {
   for (const char* workers : {"0", "1", "0", "1"}) {
     IrRuntime r(branching_methods(80), options({{"workers", workers},
@@ -36,7 +36,9 @@ TEST(EvictCounted, threads_without_counters_may_call_what_is_being_evicted) {
       for (uint64_t i = 0; i < 12000; ++i) {
         uint64_t k = (i * 7 + seed * 31 + i / 13) % 80;
         Outcome out = r.runtime->invoke(r.host->method(MethodId(k)), {{i}});
-        if (!out.ok()) continue;  // both hold code, and nothing fits: refused, never wrong
+        if (!out.ok())
+          continue;  // both threads hold code and nothing fits: a call may be refused,
+                     // but is never wrong
         ASSERT_EQ(out.bits, i + k);
       }
     };

@@ -1,5 +1,5 @@
-// Room for code: the coldest methods give theirs up, blocked threads do not hold it back, and what
-// is called again is made again.
+// Eviction of code: the coldest methods lose theirs, blocked threads do not hold it back, and an
+// evicted method is compiled again at its next call.
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -27,7 +27,7 @@ Options little_room() {
   o.workers = 0;
   o.policy = PolicyMode::kNever;
   o.code_budget = 68u << 10;
-  o.pack_code = false;  // a page is what a method takes
+  o.pack_code = false;  // so each method takes a page
   return o;
 }
 
@@ -62,8 +62,8 @@ TEST(Evict, method_that_is_called_all_the_time_stays) {
   EXPECT_GT(report.losses.evictions, 60u);
 }
 
-// Its calls have many arguments, so that its code is many times as long as its instructions let
-// guess.
+// The calls have so many arguments that the code is many times larger than its number of
+// instructions suggests.
 TEST(Evict, method_that_is_longer_than_guessed_gets_the_room_of_all_that_do_not_run) {
   jit::Module m = many_methods(40);
   std::string params = "i64", values = "v0", text;
@@ -113,7 +113,7 @@ TEST(Evict, counts_survive_and_optimized_methods_come_back_optimized) {
   EXPECT_GE(optimized, 2u) << "it was evicted and made again";
 }
 
-// Two threads that call what the other's calls evict.
+// Two threads that call methods which the other's calls evict.
 TEST(Evict, threads_may_call_what_is_being_evicted) {
   Options o = little_room();
   o.workers = 1;
@@ -125,7 +125,9 @@ TEST(Evict, threads_may_call_what_is_being_evicted) {
     for (uint64_t i = 0; i < 4000; ++i) {
       uint64_t k = (i * 7 + seed * 31 + i / 13) % 80;
       Outcome out = r.runtime->invoke(r.host->method(MethodId(k)), {{i}});
-      if (!out.ok()) continue;  // both hold code, and nothing fits: refused, never wrong
+      if (!out.ok())
+        continue;  // both threads hold code and nothing fits: a call may be refused,
+                   // but is never wrong
       ASSERT_EQ(out.bits, i + k);
     }
   };
@@ -190,7 +192,7 @@ uint64_t freed_while_a_thread_waits(bool says_so) {
     MethodId other = r.host->method(MethodId(1));
     for (uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(r.runtime->invoke(other, {{i}}).bits, 2 * i);
     MethodId gone[] = {r.host->method(MethodId(0))};
-    r.runtime->remove_methods(gone);  // it is on the waiter's stack: not to be freed
+    r.runtime->remove_methods(gone);  // it is on the waiter's stack, so it must not be freed
     r.runtime->quiescent();
   }
   uint64_t freed = 0, kept_of_waiter = 0;
@@ -218,8 +220,8 @@ TEST(Blocked, thread_that_does_not_say_so_holds_everything) {
 
 IrRuntime* direct = nullptr;
 
-// Under a direct call of @outer: makes it hot, so that the code below here is replaced, then comes
-// back from an invoke with nothing but direct calls around it.
+// Called from @outer, which was called directly. Makes @outer hot, so that the code of the frame
+// below is replaced, then returns from an invoke that has only direct calls around it.
 extern "C" uint64_t replace_caller(uint64_t x) {
   if (x != 7) return x;
   auto* outer = direct->runtime->entry<uint64_t(uint64_t)>(direct->method("outer"));
@@ -286,7 +288,7 @@ TEST(Blocked, host_that_runs_guest_code_while_it_describes_a_method_keeps_that_c
   ASSERT_TRUE(m.ok());
   host.nesting = *m;
   {
-    // The waiter has code before: making it would end the wait.
+    // The waiter must have code already: compiling it would end the wait.
     g.reach(2);
     ThreadScope scope(*r.runtime);
     EXPECT_EQ(r.runtime->invoke(host.waiter, {{1}}).bits, 2u);

@@ -1,5 +1,5 @@
-// Which methods give up their code when room is wanted, and what becomes of a compilation that finds
-// none.
+// The choice of the methods to evict when room is needed, and the handling of compilations that
+// find none.
 #include "tiering/control/eviction.h"
 
 #include "tests/support/owners.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kPage = jit::CodeSpace::kPage;
 
-// Compiles by itself, and finds no room for so many times.
+// A host that compiles its own code, and finds no room for it `refusals` times.
 class Own final : public Host {
  public:
   Result<HostCode> compile(const Plan&, const MethodProfile&) override {
@@ -24,7 +24,7 @@ class Own final : public Host {
   ErrorCode why = ErrorCode::kResourceExhausted;
 };
 
-// Methods 0 to 3 have a page of code each, in which nobody is; and were heard of in this order.
+// Methods 0 to 3 have a page of code each, without frames in it; they were last used in this order.
 struct Room : test::Owners {
   explicit Room(const Options& o = {}) : Owners(o) {
     for (uint32_t i = 0; i < kMethods; ++i) put_code(i);
@@ -42,11 +42,12 @@ struct Room : test::Owners {
     in_service.link_locked(method(i));
     in_service.touch(method(i));
   }
-  // What is taken now is so much of the budget.
+  // Sets the budget so that the code now in service takes `share` of it.
   void fill(double share) {
     live.code_budget = static_cast<uint64_t>(static_cast<double>(taken_) / share);
   }
-  // The methods that have code in service, and those of them whose cells ask.
+  // Return the methods that have code in service, and the methods whose cells lead to the slow
+  // path.
   std::vector<uint32_t> having() {
     return which([](Method& m) { return !m.versions[0]->retired; });
   }
@@ -112,7 +113,7 @@ struct Room : test::Owners {
 using Which = std::vector<uint32_t>;
 const Which kAll{0, 1, 2, 3};
 
-// ---- Who goes -----------------------------------------------------------------------------------
+// ---- Victims ------------------------------------------------------------------------------------
 
 TEST(Eviction, while_there_is_room_nothing_is_done) {
   Room r;
@@ -176,7 +177,8 @@ TEST(Eviction, who_cannot_wait_takes_what_has_been_quiet_longest) {
   r.live.code_budget = 12 * kPage;
   uint64_t taken = r.code.space->bytes_in_service();
   ASSERT_LE(taken, 11 * kPage);
-  r.eviction.make_room_locked(11 * kPage - taken, true);  // three quarters are 9 pages
+  r.eviction.make_room_locked(11 * kPage - taken, true);  // three quarters of the budget are 9
+                                                          // pages
   EXPECT_EQ(r.having(), (Which{0, 3}));
   EXPECT_EQ(r.asking(), Which{3});
 }
@@ -196,7 +198,7 @@ TEST(Eviction, code_of_hosts_and_of_removed_methods_is_left_alone) {
   EXPECT_EQ(r.having(), (Which{0, 1}));
 }
 
-// ---- Who comes back -----------------------------------------------------------------------------
+// ---- Return to service --------------------------------------------------------------------------
 
 TEST(Eviction, what_was_optimized_when_it_went_is_asked_for_when_it_is_called_again) {
   Room r;

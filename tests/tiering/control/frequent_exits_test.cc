@@ -1,4 +1,4 @@
-// What becomes of a method whose exits are taken too often, and of those that have its body in them.
+// A method with an exit that is taken too often, and the methods that have inlined its body.
 #include "tiering/control/frequent_exits.h"
 
 #include "tests/support/owners.h"
@@ -7,7 +7,7 @@
 namespace uptier::tiering::frequent_exits_test {
 namespace {
 
-// A guard, which is exit 0, and two blocks, which are 1 and 2.
+// A guard, which is exit 0, and two blocks, which are exits 1 and 2.
 constexpr const char* kBody = R"(
 func @f(i32) -> i32 {
 b0(v0: i32):
@@ -36,7 +36,7 @@ struct Exits : test::Owners {
     in_service.link_locked(method(i));
     return v;
   }
-  // Takes an exit until its limit is met, and says so.
+  // Counts an exit until its limit is reached, and reports it.
   void meet(uint32_t exit, uint32_t of = 0) {
     while (!method(of).shape.own().exits.count(exit)) {}
     frequent.consider(method(of), exit);

@@ -14,7 +14,7 @@ struct Newer : test::Owners {
     o.measure_rates = false;
     return o;
   }
-  // A frame of old code is at the second loop, and has said so.
+  // A frame of old code is at the second loop and has answered the poll.
   void want() {
     method().shape->osr_asked[1] = true;
     newer.want(method(), 1);

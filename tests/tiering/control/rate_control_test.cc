@@ -1,4 +1,4 @@
-// What the adaptive schedule does with a method, and what fixed rates do.
+// The treatment of a method by the adaptive schedule, and by fixed rates.
 #include "tiering/control/rate_control.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ Options fixed() {
   return o;
 }
 
-// All that rates work on, with methods 0 to 3 that have plain code and counters.
+// Everything that rate control works on; methods 0 to 3 have plain code and counters.
 struct Rates {
   explicit Rates(const Options& o = {}) : options(small(o)), live(options) {
     EXPECT_TRUE(methods.reserve(kMethods));
@@ -63,7 +63,7 @@ struct Rates {
     control.thread_came();
     return *threads.all().back();
   }
-  // An instrumented copy comes into service.
+  // Puts an instrumented copy into service.
   Version& put_copy(uint32_t i = 0) {
     method(i).versions.push_back(std::make_unique<Version>());
     Version& v = *method(i).versions.back();
@@ -98,12 +98,12 @@ struct Rates {
       {options, live, schedule, counting, fast, methods, threads, observer, reclaimer, requests}};
 };
 
-// Windows of one kind, as many as convergence wants to see of a method that always does the same.
+// Adds equal windows, as a method that always does the same produces them.
 void learn(Method& m, int windows) {
   for (int i = 0; i < windows; ++i) m.flushed.own().convergence.add({{600, 400}, 1024, 1});
 }
 
-// ---- Whether there are rates --------------------------------------------------------------------
+// ---- Whether rates adapt ------------------------------------------------------------------------
 
 TEST(RateControl, there_are_no_rates_where_all_is_seen_or_nothing_is_or_turns_decide) {
   EXPECT_TRUE(Rates().control.has_rates());
@@ -238,7 +238,7 @@ TEST(RateControl, a_look_ends_with_the_first_window_that_is_compared) {
 
 // ---- Ticks --------------------------------------------------------------------------------------
 
-// A method that has done nothing but the same, 2^28 calls long.
+// A method that has done the same for 2^28 calls.
 struct LongKnown : Rates {
   LongKnown() {
     put_copy();
@@ -329,7 +329,7 @@ TEST(RateControl, progress_is_that_of_threads_that_are_there_and_of_those_that_w
   EXPECT_EQ(p.iterations + p.sampled_calls + p.bursts, 6u);
 }
 
-// ---- What it takes ------------------------------------------------------------------------------
+// ---- Costs --------------------------------------------------------------------------------------
 
 TEST(RateControl, threads_share_what_may_be_taken_until_the_next_tick) {
   Rates r;
@@ -353,7 +353,7 @@ TEST(RateControl, without_a_budget_nothing_limits_threads) {
   EXPECT_FALSE(r.control.ticks());
 }
 
-// A body with a short branch whose conditions are observed as they turn.
+// A body with a short branch whose outcomes are observed.
 constexpr const char* kTurns = R"(
 func @count(i32, i32) -> i32 {
 b0(v0: i32, v1: i32):
@@ -391,21 +391,21 @@ TEST(RateControl, each_thing_that_copies_count_is_in_the_account) {
   const sampler::CostModel model;
   double samples = spent();
   EXPECT_DOUBLE_EQ(samples, model.spent_ns(8, 2, 0, 0, 0));
-  // Of 1,000 executions a tenth is new: half a counter's increment for each.
+  // Of 1,000 executions a tenth is new; each costs half a counter's increment.
   seen.counts = {1000};
   double blocks = spent() - samples;
   EXPECT_NEAR(blocks, 0.5 * 100 * model.count_ns, 1e-9);
-  // Two for each pair of conditions.
+  // Two increments for each pair of conditions.
   seen.tables[{SlotKind::kValue, turns}][{0, 3}].count = 1000;
   double pairs = spent() - samples - blocks;
   EXPECT_NEAR(pairs, 2 * 100 * model.count_ns, 1e-9);
   seen.tables[{SlotKind::kValue, turns - 1}][{0, 3}].count = 1000;
   EXPECT_NEAR(spent() - samples - blocks - pairs, 0, 1e-9) << "a value of the host's";
-  // Each indirect call goes into a table.
+  // A table update for each indirect call.
   seen.tables[{SlotKind::kCallTarget, 1}][{0, 3}].count = 1000;
   double targets = spent() - samples - blocks - pairs;
   EXPECT_NEAR(targets, 100 * model.value_ns, 1e-9);
-  // And so do parameters, where a call enters.
+  // And one for each parameter at each sampled call.
   m.value_versions.own().sites.resize(3);
   EXPECT_NEAR(spent() - samples - blocks - pairs - targets, 3 * 8 * model.value_ns, 1e-9);
 }

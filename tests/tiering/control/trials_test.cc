@@ -1,4 +1,4 @@
-// Which versions are timed against each other, and what follows from the times.
+// Trials: which versions are timed against each other, and how the times decide.
 #include "tiering/control/trials.h"
 
 #include "tests/support/owners.h"
@@ -40,14 +40,14 @@ struct Timed : test::Owners {
     jit::Module m = test::parse_or_die(kBodies);
     method().body = std::make_unique<jit::Function>(std::move(m.functions[which]));
   }
-  // The second version comes into service for the first.
+  // Puts the second version into service in place of the first.
   bool begin() {
     method().optimized = &now;
     trials.begin(method(), &before, now);
     in_service.link_locked(method());
     return method().optimizing->trial.load() != nullptr;
   }
-  // Calls take so many cycles, until all that is wanted has been timed.
+  // Runs calls that take these numbers of cycles, until the trial has timed enough.
   Stays end(uint64_t old_cycles, uint64_t new_cycles) {
     Trial& t = *method().optimizing->trial.load();
     while (!t.tell()) {
@@ -165,7 +165,7 @@ TEST(Trials, that_are_abandoned_leave_the_new_version_in_service) {
   EXPECT_EQ(t.method().optimizing->trial.load(), nullptr);
   EXPECT_TRUE(t.before.retired);
   EXPECT_EQ(t.trials.end(t.method()), Stays::kUnknown);
-  t.trials.abandon(t.method());  // nothing more
+  t.trials.abandon(t.method());  // has no further effect
   EXPECT_FALSE(t.now.retired);
 }
 

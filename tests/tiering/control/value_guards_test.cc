@@ -1,4 +1,5 @@
-// When versions for values are made, how they come into service, and when they go.
+// Versions specialized on values: when they are made, how they come into service, and when they are
+// removed.
 #include "tiering/control/value_guards.h"
 
 #include "tests/support/owners.h"
@@ -9,7 +10,7 @@ namespace {
 
 using Actions = std::vector<std::string>;
 
-// A method of three parameters, whose optimized version is in service.
+// A method with three parameters, whose optimized version is in service.
 struct Guarded : test::Owners {
   explicit Guarded(const Options& o = {}) : Owners(o) {
     live.trials = false;
@@ -23,15 +24,15 @@ struct Guarded : test::Owners {
     method().optimized = &general;
     in_service.link_locked(method());
   }
-  // Its first version, before which it is given parameters.
+  // Gives the method its parameters and its first version.
   Version& add_general() {
     MethodInfo info;
     info.signature.params = {Type::kI32, Type::kI64, Type::kI32};
     replace(0, host, std::move(info));
     return add(0, Tier::kOptimized);
   }
-  // An earlier process has seen a parameter: in `seen` of 1,000 calls it had the value, in the others
-  // another one. The body ran as often.
+  // Records observations of an earlier process: in `seen` of 1,000 calls the parameter had the
+  // value, in the others a different one. The body ran `executions` times.
   void was_seen(uint32_t param, int64_t value, uint64_t seen, uint64_t executions = 1'000'000) {
     ValueVersions& known = method().value_versions.own();
     SiteId site = param + 2;
@@ -53,7 +54,7 @@ struct Guarded : test::Owners {
     put(value, seen);
     if (seen < 1000) put(value + 1, 1000 - seen);
   }
-  // Whether a version is asked for; takes the request back.
+  // Tests whether a version is requested, and withdraws the request.
   bool asks() {
     values.consider_values(method());
     bool asked = requests.pop().has_value();
@@ -61,7 +62,7 @@ struct Guarded : test::Owners {
     return asked;
   }
   void install() { values.install(method(), guarded); }
-  // The window of the guard is over, in which so many calls have missed.
+  // Ends the guard's window, in which `misses` calls have missed.
   void end_window(int32_t misses) {
     exchange_word(guarded.guard_words.misses, INT32_MAX - misses);
     values.consider_guard(method());
@@ -92,7 +93,7 @@ struct Guarded : test::Owners {
 
 constexpr int32_t kTooMany = ValueVersions::kWindow;
 
-// ---- What is worth a version --------------------------------------------------------------------
+// ---- Values that are worth a version ------------------------------------------------------------
 
 TEST(ValueGuards, a_stable_value_is_asked_a_version_for) {
   Guarded g;
@@ -107,7 +108,7 @@ TEST(ValueGuards, a_stable_value_is_asked_a_version_for) {
   EXPECT_EQ(g.logged(), Actions{"specialize"});
 }
 
-// A file may say so; its words and its tables are read one by one.
+// A file may claim this: its words and its tables are read at different times.
 TEST(ValueGuards, a_value_seen_more_often_than_there_were_calls_was_seen_in_all_of_them) {
   Guarded g;
   g.was_seen(0, 7, 1500);
@@ -225,7 +226,7 @@ TEST(ValueGuards, a_version_whose_general_one_serves_no_more_goes) {
 TEST(ValueGuards, while_both_are_timed_nothing_is_counted) {
   Guarded g;
   g.live.trials = true;
-  g.method().value_versions.own().in_window = true;  // of the one before
+  g.method().value_versions.own().in_window = true;  // left over from the previous version
   g.guarded.guard_words.misses = 1;
   g.install();
   ASSERT_NE(g.method().optimizing->trial.load(), nullptr);
@@ -250,7 +251,7 @@ TEST(ValueGuards, a_guard_that_holds_is_trusted_with_twice_as_many_misses_each_t
   g.end_window(1);
   EXPECT_EQ(g.called(), g.guarded.entry) << "nothing is counted but misses";
   EXPECT_EQ(g.guarded.guard_words.misses, ValueVersions::kFirstLimit);
-  // As many have missed: another window.
+  // The limit of misses is reached, so another window begins.
   g.values.consider_guard(g.method());
   EXPECT_EQ(g.called(), &g.counted_entry);
   EXPECT_EQ(g.guarded.guard_words.misses, INT32_MAX);
@@ -263,7 +264,7 @@ TEST(ValueGuards, a_guard_that_holds_is_trusted_with_twice_as_many_misses_each_t
   g.values.begin_window(g.method());
   g.end_window(0);
   EXPECT_EQ(g.known().limit, ValueVersions::kMostLimit);
-  // The next version begins anew.
+  // The next version starts with the first limit again.
   g.method().optimized = &g.general;
   g.install();
   EXPECT_EQ(g.known().limit, ValueVersions::kFirstLimit);

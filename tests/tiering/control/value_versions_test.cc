@@ -1,4 +1,5 @@
-// Methods specialized on the values of their parameters: the versions come, answer right and go.
+// Methods specialized on parameter values: the versions are made, give right answers and are
+// removed.
 #include <gtest/gtest.h>
 
 #include "tests/support/digits.h"
@@ -59,7 +60,7 @@ TEST(Specialize, a_value_that_changes_for_good_takes_the_version_back) {
   EXPECT_EQ(r.decisions("specialize", "parameter 2").size(), 1u) << "it is not tried again";
 }
 
-// What the parameter has become is seen by the copy of optimized code, and by nothing else.
+// Only the instrumented copy of optimized code can see that the parameter has become stable.
 TEST(Specialize, a_value_that_becomes_stable_later_gets_a_version) {
   for (bool observed : {true, false}) {
     Options o = deterministic();

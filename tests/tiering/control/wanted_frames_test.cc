@@ -1,4 +1,4 @@
-// What the worker waits for with frames of optimized code.
+// WantedFrames: the frames of optimized code that the worker waits for.
 #include "tiering/control/wanted_frames.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The door of events by itself: numbers, order, losses, who delivers, who listens and until when.
+// The event queue alone: numbers, order, losses, delivery, and subscriptions and their ends.
 #include "tiering/events/events.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using tiering::Events;
 using tiering::GuestEvents;
 using Kind = EventKind;
 
-// Keeps a copy of each record, and does what a test wants.
+// Copies each record, then calls a function of the test.
 class Keeper : public EventSubscriber {
  public:
   struct Kept {
@@ -137,19 +137,19 @@ TEST(Events, guest_records_follow_the_number_that_their_thread_saw) {
   GuestEvents one, two;
   events.add_thread(one, 1);
   events.add_thread(two, 2);
-  one.push(event(Kind::kEntered, 10));  // saw nothing yet
+  one.push(event(Kind::kEntered, 10));  // no subscriber sees this one
   events.emit(event(Kind::kInstalled, 1));
   two.push(event(Kind::kLeft, 20));
   events.emit(event(Kind::kRetired, 2));
   one.push(event(Kind::kLeft, 11));
   one.push(event(Kind::kLeft, 12));
-  events.remove_thread(one);  // what it has pushed is delivered all the same
+  events.remove_thread(one);  // its records are delivered all the same
   events.deliver();
   EXPECT_EQ(all.counts(), (std::vector<uint64_t>{10, 1, 20, 2, 11, 12}));
   EXPECT_EQ(all.kept[5].event.thread, 1u);
   EXPECT_EQ(all.kept[5].event.sequence, 2u);
   EXPECT_EQ(all.kept[5].event.thread_sequence, 3u);
-  one.push(event(Kind::kLeft, 13));  // it is not attached any more
+  one.push(event(Kind::kLeft, 13));  // ignored: the thread is no longer attached
   events.deliver();
   EXPECT_EQ(all.kept.size(), 6u);
   events.remove_thread(two);
@@ -182,7 +182,7 @@ TEST(Events, late_subscriber_receives_what_comes_after_the_number_that_it_was_to
   ASSERT_EQ(*events.subscribe(early, kAllEvents), 0u);
   events.emit(event(Kind::kInstalled, 1));
   events.emit(event(Kind::kInstalled, 2));
-  ASSERT_EQ(*events.subscribe(late, kAllEvents), 2u);  // both of these still wait
+  ASSERT_EQ(*events.subscribe(late, kAllEvents), 2u);  // both records are still undelivered
   events.emit(event(Kind::kInstalled, 3));
   events.deliver();
   EXPECT_EQ(early.counts(), (std::vector<uint64_t>{1, 2, 3}));
@@ -234,7 +234,8 @@ TEST(Events, no_call_is_under_way_or_comes_after_another_thread_has_unsubscribed
   uint64_t calls = 0;
   for (int i = 0; i < 100; ++i) {
     std::atomic<bool> gone{false}, seen{false};
-    uint64_t unguarded = 0;  // the thread sanitizer sees whether the calls come before the end
+    uint64_t unguarded = 0;  // unsynchronized: the thread sanitizer detects a call after the end of
+                             // the subscription
     Keeper k([&](const Event&) {
       EXPECT_FALSE(gone);
       ++unguarded;
@@ -260,10 +261,12 @@ TEST(Events, a_subscriber_may_not_change_anything_nor_deliver) {
     EXPECT_TRUE(events.in_subscriber());
     events.emit(event(Kind::kRetired));
     events.deliver();
-    events.deliver_all();  // would wait for itself
+    events.deliver_all();  // must not wait for itself
     Status s = events.check_change("set");
     refused = !s.ok() && s.error().message.starts_with("set: refused in a subscriber");
-    std::thread([&] { EXPECT_TRUE(events.check_change("set").ok()); }).join();  // others may
+    std::thread([&] {
+      EXPECT_TRUE(events.check_change("set").ok());
+    }).join();  // allowed on other threads
   });
   ASSERT_TRUE(events.subscribe(k, kinds_of(Kind::kInstalled)).ok());
   events.emit(event(Kind::kInstalled));
@@ -320,7 +323,7 @@ TEST(Events, the_drainer_is_woken_once_until_it_has_looked) {
   wakes = 0;
   events.set_wake([](void*) noexcept { ++wakes; }, nullptr);
   events.emit(event(Kind::kInstalled));
-  EXPECT_EQ(wakes, 0);  // nobody wants it
+  EXPECT_EQ(wakes, 0);  // no subscriber, no wake-up
   Keeper k;
   ASSERT_TRUE(events.subscribe(k, kAllEvents).ok());
   GuestEvents t;
@@ -333,7 +336,7 @@ TEST(Events, the_drainer_is_woken_once_until_it_has_looked) {
   t.push(event(Kind::kLeft));
   EXPECT_EQ(wakes, 2);
   events.deliver();
-  events.emit_here(event(Kind::kWorkerPaused));  // delivers by itself
+  events.emit_here(event(Kind::kWorkerPaused));  // delivers at once
   EXPECT_EQ(wakes, 2);
   EXPECT_EQ(k.kept.size(), 5u);
   events.remove_thread(t);

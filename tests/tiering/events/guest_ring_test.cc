@@ -1,4 +1,5 @@
-// A guest thread's ring: order, losses in their place, and one reader beside the writer.
+// A guest thread's ring: order, losses at their place in it, and one reader concurrent with the
+// writer.
 #include "tiering/events/guest_ring.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ std::vector<Event> drained(GuestRing& ring, uint64_t upto = UINT64_MAX, size_t m
 TEST(GuestRing, gives_records_in_order_with_the_thread_the_number_it_saw_and_its_own_count) {
   GuestRing ring(7, 70);
   EXPECT_TRUE(ring.push(left(10), 3));
-  EXPECT_FALSE(ring.push(left(11), 4));  // the drainer was told already
+  EXPECT_FALSE(ring.push(left(11), 4));  // false: the drainer was already woken
   std::vector<Event> got = drained(ring);
   ASSERT_EQ(got.size(), 2u);
   for (uint64_t i = 0; i < 2; ++i) {
@@ -61,7 +62,7 @@ TEST(GuestRing, takes_nothing_after_a_loss_until_it_is_empty) {
   GuestRing ring(1, 70);
   for (uint64_t i = 0; i <= GuestRing::kRecords; ++i) ring.push(left(i), 1);
   EXPECT_EQ(drained(ring, UINT64_MAX, 100).size(), 100u);
-  ring.push(left(0), 1);  // there is room, but it would come before the loss
+  ring.push(left(0), 1);  // there is room, but the record must come after the loss
   std::vector<Event> got = drained(ring);
   ASSERT_EQ(got.size(), GuestRing::kRecords - 100 + 1);
   EXPECT_EQ(got.back().kind, EventKind::kLost);
@@ -100,8 +101,8 @@ TEST(GuestRing, accounts_for_every_record_while_two_threads_work) {
   }
   writer.join();
   EXPECT_EQ(next, kPushed + 1);
-  EXPECT_GT(losses, 0u);        // otherwise this showed nothing of them,
-  EXPECT_GT(records, 10'000u);  // nor of the others
+  EXPECT_GT(losses, 0u);        // otherwise the test has covered no losses,
+  EXPECT_GT(records, 10'000u);  // or no records
   EXPECT_TRUE(ring.empty());
 }
 

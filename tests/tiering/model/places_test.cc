@@ -1,4 +1,4 @@
-// Which places of removed methods may have others.
+// Places: when the slot of a removed method may be reused.
 #include "tiering/model/places.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ class PlacesTest : public testing::Test {
     }
   }
   Method& method(uint32_t i) { return methods_.at(i); }
-  // As it is once no thread can have the method any more.
+  // Removes the method, in the state that it has once no thread can hold it any more.
   void remove(uint32_t i) {
     method(i).removed = true;
     method(i).host_use = HostUse::kOver;
@@ -100,7 +100,7 @@ TEST_F(PlacesTest, what_is_removed_while_somebody_looks_keeps_its_place) {
   EXPECT_FALSE(places_.removed_meanwhile(method(1)));
   EXPECT_EQ(to_free(0), (Places::Set{true, true, false, false}));
   places_.end_look(later);
-  // One may look again; what it was linked to before means nothing.
+  // A Look can be used again; its old links have no effect.
   Places::Look other;
   places_.begin_look(look);
   places_.begin_look(other);
@@ -118,13 +118,14 @@ TEST_F(PlacesTest, what_is_removed_while_somebody_looks_keeps_its_place) {
 }
 
 TEST_F(PlacesTest, while_there_are_fresh_places_others_are_looked_for_now_and_then) {
-  EXPECT_EQ(places_.looks_for_more(false, 0), std::nullopt);  // there is none
+  EXPECT_EQ(places_.looks_for_more(false, 0), std::nullopt);  // nothing was removed
   remove(0);
-  EXPECT_EQ(places_.looks_for_more(true, 1), std::nullopt);  // as many as are kept
+  EXPECT_EQ(places_.looks_for_more(true, 1), std::nullopt);  // not more than are kept
   EXPECT_EQ(places_.looks_for_more(true, 0), 0u);
   places_.looked_for_more();
   EXPECT_EQ(places_.looks_for_more(true, 0), std::nullopt);
-  EXPECT_EQ(places_.looks_for_more(false, 9), 0u);  // no fresh one: half of what is there goes
+  EXPECT_EQ(places_.looks_for_more(false, 9), 0u);  // no fresh slot is left, so at most half of the
+                                                    // removed ones are kept
   for (uint64_t n = 1; n < Places::kLeastRemovals; ++n) places_.note_removed(method(1));
   EXPECT_EQ(places_.looks_for_more(true, 0), std::nullopt);
   places_.note_removed(method(1));

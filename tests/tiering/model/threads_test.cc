@@ -1,4 +1,4 @@
-// What is counted of attached threads, and of those that have gone.
+// Counts of attached threads, and of threads that have ended.
 #include "tiering/model/threads.h"
 #include "tiering/base/clock.h"
 
@@ -13,7 +13,7 @@
 namespace uptier::tiering::threads_test {
 namespace {
 
-constexpr uint64_t kKept = 4;  // log records of gone threads
+constexpr uint64_t kKept = 4;  // log records kept of ended threads
 
 class ThreadsTest : public testing::Test {
  protected:

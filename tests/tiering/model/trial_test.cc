@@ -1,4 +1,4 @@
-// A version that takes the place of another is timed against it, and goes if it is slower.
+// A new version is timed against the version it replaces, and removed if it is slower.
 #include "tiering/model/trial.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 using tiering::RankSum;
 
-// Of all pairs, counted one by one.
+// Compares all pairs, one by one.
 double slow_u(const std::vector<uint64_t>& a, const std::vector<uint64_t>& b) {
   double u = 0;
   for (uint64_t x : a) {
@@ -47,8 +47,9 @@ TEST(RankSums, are_those_of_counting_all_pairs) {
   EXPECT_EQ(tiering::rank_sum(same, same).median_a, 7u);
 }
 
-// 2,000 comparisons of alike versions: z passes 3.1 in one of a thousand, so ten times is unheard
-// of; and a twentieth more is seen nearly always through noise of a tenth.
+// 2,000 comparisons of equal versions: z exceeds 3.1 in one of a thousand, so more than ten times
+// is practically impossible. A version that is a twentieth slower is found nearly always, although
+// the noise is a tenth.
 TEST(RankSums, find_what_is_slower_and_nothing_else) {
   Random random(5);
   auto draw = [&](double scale) {
@@ -93,7 +94,8 @@ TEST(Trials, give_each_version_as_many_calls_in_no_pattern) {
   EXPECT_EQ(trial.begin_call().entry, now.entry);
   ASSERT_EQ(order.size(), 128u);
   EXPECT_EQ(std::count(order.begin(), order.end(), true), 64);
-  // Neither order of a pair is much more frequent: a method called in turns is not misjudged.
+  // Both orders of a pair are about as frequent, so a method that is called in turns is not
+  // misjudged.
   int first = 0;
   for (size_t n = 0; n < order.size(); n += 2) first += order[n];
   EXPECT_GE(first, 20);
@@ -147,7 +149,7 @@ TEST(SpeedupRates, approach_what_was_found) {
   EXPECT_FALSE(held.begin());
 }
 
-// What `pick` does with 1 and 0 changes place: the code is made anew for it.
+// The two branches of `pick` swap their frequencies, so the code is recompiled.
 constexpr const char* kPick = R"(
 func @pick(i32, i32, f64) -> f64 {
 b0(v0: i32, v1: i32, v2: f64):
@@ -187,7 +189,7 @@ class TrialRuns {
 
   Runtime& runtime() { return *runtime_.runtime; }
   void pick(uint64_t calls, uint64_t ones) { pick_with(random_, calls, ones); }
-  // Calls `pick`, so many times in a hundred with 1.
+  // Calls `pick`, in `ones` of a hundred calls with 1.
   void pick_with(Random& random, uint64_t calls, uint64_t ones, uint64_t rounds = 4) {
     const double one = 1;
     uint64_t bits = 0;
@@ -248,7 +250,7 @@ TEST(Trials, a_slower_version_is_taken_back) {
   ASSERT_FALSE(trials.empty());
   EXPECT_EQ(trials[0].action, "roll_back") << trials[0].reason;
   EXPECT_TRUE(versions[1].retired);
-  // The one that came back, or a third one that was made since.
+  // The old version, or a third one compiled since.
   size_t in_service = 0;
   for (const VersionReport& v : versions) in_service += v.retired ? 0 : 1;
   EXPECT_EQ(in_service, 1u);
@@ -256,7 +258,8 @@ TEST(Trials, a_slower_version_is_taken_back) {
 }
 
 TEST(Trials, a_version_that_is_as_fast_stays) {
-  // Cycles are measured, so one of a few thousand trials is lost by bad luck; three in a row are not.
+  // Cycles are measured, so bad luck decides one of a few thousand trials; three in a row do not
+  // fail by chance.
   std::optional<TrialRuns> runs;
   for (int tries = 0; tries < 3; ++tries) {
     runs.emplace(on_trial(""));
@@ -293,12 +296,12 @@ TEST(Trials, the_first_optimized_version_tells_the_speedup) {
   std::vector<DecisionRecord> trials = p.decisions("baseline code took");
   ASSERT_EQ(trials.size(), 1u);
   EXPECT_EQ(trials[0].action, "keep");
-  // Nothing stays behind: the baseline copies are gone.
+  // No version is rolled back.
   for (const VersionReport& v : p.optimized()) EXPECT_FALSE(v.retired);
   p.replay();
 }
 
-// What the stress plan slows down takes a call of C a block, 200 in all: far more than the rest.
+// The stress plan adds a call of C to each block, 200 in all: far more than the rest of the code.
 TEST(Trials, a_first_version_that_is_slower_than_baseline_code_is_taken_back) {
   TrialRuns p(on_trial("slow=at:1"));
   Random random(13);
@@ -308,7 +311,7 @@ TEST(Trials, a_first_version_that_is_slower_than_baseline_code_is_taken_back) {
   EXPECT_EQ(trials[0].action, "roll_back") << trials[0].reason;
   ASSERT_FALSE(p.optimized().empty());
   EXPECT_TRUE(p.optimized()[0].retired);
-  // It is not made again at the next flush, but much later.
+  // It is not compiled again at the next flush, but much later.
   EXPECT_FALSE(p.decisions("optimized code was slower").empty());
   p.pick_with(random, 33 * trials[0].calls, 100, 200);
   EXPECT_GE(p.optimized().size(), 2u);
@@ -327,20 +330,21 @@ TEST(Trials, a_first_version_that_is_slower_stays_without_a_clock) {
   EXPECT_FALSE(p.optimized()[0].retired);
 }
 
-// Once calibrated, the rate of baseline code changes by what trials have timed and nothing else.
+// After the calibration, only trials change the rate of baseline code.
 TEST(Trials, tell_how_long_baseline_code_takes) {
   for (bool trials : {true, false}) {
     Options o = on_trial("");
     o.policy = PolicyMode::kAuto;
     o.trials = trials;
-    o.workers = 1;  // it calibrates
+    o.workers = 1;  // the worker calibrates
     TrialRuns p(o);
     Random random(13);
     std::vector<double> rates;
     auto told = [&] { return rates.size() >= 2 && (!trials || rates.front() != rates.back()); };
     for (auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
          !told() && std::chrono::steady_clock::now() < end;) {
-      p.pick_with(random, 16'000, 100, 1'000);  // long enough to be timed, also when optimized
+      p.pick_with(random, 16'000, 100, 1'000);  // long enough to be timed, even when it is
+                                                // optimized
       rates.clear();
       for (const DecisionRecord& d : p.decisions("")) {
         MethodSnapshot m;
@@ -355,7 +359,7 @@ TEST(Trials, tell_how_long_baseline_code_takes) {
   }
 }
 
-// Two threads run both versions while new ones come and old ones go.
+// Two threads run both versions while versions are installed and removed.
 TEST(Trials, old_versions_go_while_threads_run) {
   Options o = on_trial("slow=every:2");
   o.workers = 1;

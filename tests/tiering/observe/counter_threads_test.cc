@@ -1,5 +1,5 @@
-// Two threads in the same methods, in every counter mode: what the counters say of the calls that
-// were made.
+// Two threads in the same methods, in every counter mode: compares the counters with the calls
+// made.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -11,8 +11,8 @@
 namespace uptier::test::counter_threads_test {
 namespace {
 
-// A branch, so that blocks do not follow from the calls alone; a loop, so that counters are hit
-// often; each block of @split runs a known number of times.
+// A branch, so that block counts do not follow from the calls alone; a loop, so that counters are
+// hit often. Each block of @split runs a known number of times.
 constexpr const char* kText = R"(
 func @split(i32) -> i32 {
 b0(v0: i32):
@@ -43,7 +43,7 @@ b2:
 constexpr uint64_t kThreads = 2, kCalls = 2'000, kTurns = 300;
 constexpr uint64_t kSplits = kThreads * kCalls * kTurns;
 
-// Runs @loop on both threads at once.
+// Runs @loop on two threads at once.
 void hammer(IrRuntime& r) {
   std::atomic<int> ready{0};
   auto work = [&] {
@@ -81,7 +81,7 @@ Counted count(CounterMode counters, FlowMode flow) {
 
 constexpr FlowMode kFlows[] = {FlowMode::kEdges, FlowMode::kBlocks};
 
-// The first `blocks` words of the counts are those of blocks.
+// The first three words of the counts are block counts.
 std::vector<uint64_t> blocks_of(const std::vector<uint64_t>& counts) {
   return {counts.begin(), counts.begin() + 3};
 }
@@ -101,7 +101,8 @@ TEST(CounterThreads, own_and_interlocked_counters_are_exact) {
   }
 }
 
-// 2 % at two standard deviations; five of them are seen once in two million runs.
+// The bound is 2 % at two standard deviations; five standard deviations occur once in two million
+// runs.
 TEST(CounterThreads, scalable_counters_stay_within_their_bound) {
   Counted c = count(CounterMode::kScalable, FlowMode::kBlocks);
   for (size_t i = 0; i < 3; ++i) {
@@ -121,13 +122,13 @@ TEST(CounterThreads, both_kinds_at_once_are_exact_and_say_how_wrong_the_scalable
     EXPECT_EQ(blocks_of(c.split), kSplitTruth);
     EXPECT_EQ(blocks_of(c.loop), kLoopTruth);
     EXPECT_LT(c.error, 0.05);
-    // Beyond 2^13 they are right by chance only: of a counter once in some hundred runs.
+    // Above 2^13 a counter is exact by chance only, in one of some hundred runs.
     for (int again = 0; c.error == 0 && again < 3; ++again) c = count(CounterMode::kDual, flow);
     EXPECT_GT(c.error, 0) << "never quite right beyond 2^13";
   }
 }
 
-// Nothing is promised of racing counters but that they do not count more than there was.
+// Racing counters promise only that they never count too much.
 TEST(CounterThreads, racing_counters_lose_and_never_gain) {
   Counted c = count(CounterMode::kRacing, FlowMode::kBlocks);
   for (size_t i = 0; i < 3; ++i) {

@@ -1,5 +1,5 @@
-// Every call is counted, on every thread: where the cell of a method leads to code that counts, no
-// thread comes there without counters, whichever way its call took.
+// Every call is counted, on every thread: where a method's cell leads to code that counts, no
+// thread reaches that code without counters, whichever way the call took.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -33,7 +33,7 @@ b0(v0: i64):
 }
 )";
 
-// Its caller was compiled when the leaf was optimized, and stays.
+// The caller was compiled when the leaf was optimized, and is not compiled again.
 TEST(CountingThreads, a_thread_calls_what_was_optimized_and_is_counted_again) {
   IrRuntime r(parse_or_die(kGuardedLeaf), options({{"interval", "1"},
                                                    {"workers", "0"},
@@ -60,7 +60,7 @@ TEST(CountingThreads, a_thread_calls_what_was_optimized_and_is_counted_again) {
   EXPECT_EQ(r.report_of("leaf").calls, r.report_of("leaf").sampled_calls);
 }
 
-// It has no counters of its own, in any mode.
+// Such a thread has no counters of its own, in any mode.
 TEST(CountingThreads, a_thread_that_is_not_attached_calls_entries_unobserved) {
   for (const char* tier : {"auto", "instrumented"}) {
     for (const char* policy : {"never", "always"}) {

@@ -32,7 +32,7 @@ TEST(FitEdges, a_way_that_no_sample_took_is_found_from_its_block) {
 }
 
 TEST(FitEdges, keep_the_prior_where_blocks_do_not_decide) {
-  // Two switches after one another over the same two blocks: many fits, the prior chooses.
+  // Two consecutive switches over the same two blocks: many fits exist, so the prior decides.
   std::vector<FlowEdge> graph{
       {1, 3, 0, false}, {1, 4, 0, false}, {2, 3, 0, false}, {2, 4, 0, false}};
   std::vector<double> e = fitted(graph, {50, 50, 50, 50}, {9, 1, 1, 9});

@@ -1,4 +1,5 @@
-// Totals at a fixed interval: brought to the calls that there were, in the runtime and in a trace.
+// Totals at a fixed interval are scaled to the known number of calls, in the runtime and in a
+// trace.
 #include "tests/support/pick_program.h"
 #include "tests/support/runtime_host.h"
 
@@ -29,7 +30,7 @@ TEST(FixedTotals, estimates_stand_for_all_calls_also_those_before_there_was_a_co
     seen = pick_of(r.runtime->profile());
   }
   ASSERT_EQ(seen.calls, kCalls);
-  // By the interval alone it would be a multiple of 16.
+  // Scaled by the interval alone, it would be a multiple of 16.
   EXPECT_EQ(seen.estimate(SlotKind::kBlock, 1)->total, kCalls);
   const double ways =
       seen.estimate(SlotKind::kBlock, 2)->total + seen.estimate(SlotKind::kBlock, 3)->total;

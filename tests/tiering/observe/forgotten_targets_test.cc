@@ -1,5 +1,5 @@
-// Tables of call targets name methods by stubs that go to others: no place waits for a table, and
-// nothing that was counted of one method is taken for another's.
+// Tables of call targets name methods by stubs, which may be reused: no slot waits for a table, and
+// no count of one method is credited to another.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -14,11 +14,11 @@
 namespace uptier::test::forgotten_targets_test {
 namespace {
 
-// What the profile says of the calls of the dispatcher, the first method of the workshop.
+// The profile of the calls made by the dispatcher, the first method of the workshop.
 struct Seen {
   uint64_t other = 0;
   uint64_t other_estimate = 0;
-  std::map<uint64_t, TableEntry> targets;  // by function
+  std::map<uint64_t, TableEntry> targets;  // by function index
 
   uint64_t all() const {
     uint64_t sum = other;
@@ -51,10 +51,11 @@ void dispatch(Workshop& w, MethodId dispatcher, MethodId m, uint64_t n, uint64_t
   }
 }
 
-// ---- Places ---------------------------------------------------------------------------------------
+// ---- Slots
+// ----------------------------------------------------------------------------------------
 
 TEST(ForgottenTargets, counts_go_to_other_when_the_place_is_given_away) {
-  // Also where no snapshot has shown them yet.
+  // Also if no snapshot has shown the counts yet.
   for (bool flushed : {false, true}) {
     Workshop w(full("2"));
     ThreadScope scope(*w.runtime);
@@ -90,7 +91,7 @@ TEST(ForgottenTargets, a_removed_method_is_named_until_its_place_is_given_away) 
   EXPECT_EQ(seen_by(w).targets[1].count, 45u);
 }
 
-// Twenty methods in turn have one place, and one entry.
+// Twenty methods use one slot, and so one entry, one after the other.
 TEST(ForgottenTargets, nothing_is_credited_to_another_however_often_a_place_is_used) {
   Workshop w(full("2"));
   ThreadScope scope(*w.runtime);
@@ -126,8 +127,8 @@ TEST(ForgottenTargets, tables_of_optimized_code_keep_no_places) {
 
 // ---- Threads --------------------------------------------------------------------------------------
 
-// Adds and removes methods, each of which a few calls reach, until so many were made; false where
-// no place comes back for a minute.
+// Adds and removes `count` methods, each of which gets a few calls; false if no slot is reused for
+// a minute.
 bool come_and_go(Workshop& w, MethodId d, uint64_t first, uint64_t count) {
   for (uint64_t n = first; n < first + count; ++n) {
     Result<MethodId> m = Error{ErrorCode::kUnsupported, ""};
@@ -149,8 +150,8 @@ bool come_and_go(Workshop& w, MethodId d, uint64_t first, uint64_t count) {
   return true;
 }
 
-// A thread that has counted in the table, and stands still: it can clear nothing. When it ends, what
-// it counted is handed over.
+// The thread has counted in its table and is blocked, so it cannot clear entries. When it ends, it
+// hands its counts over.
 TEST(ForgottenTargets, an_idle_thread_keeps_no_places) {
   Workshop w(full("8"));
   ThreadScope scope(*w.runtime);
@@ -177,7 +178,7 @@ TEST(ForgottenTargets, an_idle_thread_keeps_no_places) {
   EXPECT_GE(s.other, 21u);
 }
 
-// Threads call all the while: what they count is in tables that nobody else may touch.
+// Threads call all the time; each counts in its own tables, which no other thread may touch.
 TEST(ForgottenTargets, methods_come_and_go_for_ever_while_threads_call) {
   for (const char* workers : {"0", "1"}) {
     Options o = small();
@@ -196,7 +197,7 @@ TEST(ForgottenTargets, methods_come_and_go_for_ever_while_threads_call) {
     std::thread a(run, 1'000'000), b(run, 2'000'000);
     std::thread caller([&] {
       ThreadScope scope(*w.runtime);
-      // The same stub over and over, so that its table is always about to change.
+      // Keeps calling the same stub, so that its table is always about to change.
       MethodId own = w.at_least(7);
       while (done < 2) {
         for (uint64_t x = 0; x < 100; ++x) {
@@ -215,7 +216,7 @@ TEST(ForgottenTargets, methods_come_and_go_for_ever_while_threads_call) {
 
 // ---- Tables that forget ---------------------------------------------------------------------------
 
-// A table with room for both targets: nothing pushes the old one out.
+// The table has room for both targets, so nothing displaces the old one.
 TEST(ForgottenTargets, a_target_that_is_not_called_any_more_fades) {
   for (const char* recent : {"off", "on"}) {
     Options o = full("8");
@@ -235,18 +236,19 @@ TEST(ForgottenTargets, a_target_that_is_not_called_any_more_fades) {
       EXPECT_EQ(s.targets[2].count, 200'000u);
       continue;
     }
-    // Of ten thousand a half was left at each of the flushes at call 2^14, 2^15, 2^16 and 2^17, and
-    // what flushes before these have left of them is less.
+    // The ten thousand were halved at the flushes at calls 2^14, 2^15, 2^16 and 2^17; earlier
+    // flushes have left even less of them.
     EXPECT_LE(s.targets[1].count, 10'000u / 16);
     EXPECT_GE(s.targets[2].count, 79'000u) << "what came since the last flush is whole";
-    // Who asks does not change what is seen.
+    // Asking does not change the profile.
     Seen again = seen_by(w);
     EXPECT_EQ(again.other, s.other);
     EXPECT_EQ(again.targets, s.targets);
   }
 }
 
-// What its tables lose at each window is no drift: the program does the same all the time.
+// Tables lose counts at each window; that is no drift, since the program does the same all the
+// time.
 TEST(ForgottenTargets, forgetting_is_not_taken_for_drift) {
   Options o = optimizing("4");
   ASSERT_TRUE(o.set("recent", "on").ok());
@@ -263,9 +265,11 @@ TEST(ForgottenTargets, forgetting_is_not_taken_for_drift) {
   EXPECT_NEAR(share, 1.0 / 3, 0.1);
 }
 
-// ---- Copies of tables that are counted in ---------------------------------------------------------
+// ---- Copies of tables in use
+// ----------------------------------------------------------------------
 
-// Two keys overtake each other, so that entries move at every second event: a copy has each once.
+// Two keys overtake each other, so entries move at every second event; a copy must have each key
+// once.
 TEST(ForgottenTargets, a_copy_of_a_table_is_whole_while_its_owner_counts) {
   sampler::TableShape shape{4, false, false};
   std::vector<uint64_t> words(shape.words());
@@ -287,7 +291,7 @@ TEST(ForgottenTargets, a_copy_of_a_table_is_whole_while_its_owner_counts) {
   end = true;
   owner.join();
   ASSERT_TRUE(sampler::copy_table(words.data(), shape, copy.data()));
-  // One that its owner left in the middle of an event does not hold still.
+  // A table that its owner left in the middle of an event cannot be copied.
   words[sampler::kTableSlow] |= sampler::kTableBusy;
   EXPECT_FALSE(sampler::copy_table(words.data(), shape, copy.data()));
 }

@@ -1,4 +1,4 @@
-// Loops measured by a counter of the host's, executions one by one, and nests that add up.
+// Loops measured by a host's counter, single executions, and nests whose times add up.
 #include <bit>
 #include <map>
 
@@ -9,8 +9,8 @@
 namespace uptier::test::loop_meter_test {
 namespace {
 
-// Counts what is measured: each look takes a tick, so an execution takes one more than twice those
-// inside of it.
+// Counts the measurements: each reading advances the clock by a tick, so an execution takes one
+// tick, plus two for each execution that is measured inside it.
 struct Ticks {
   uint64_t now = 0;
   uint64_t begun = 0, ended = 0;
@@ -23,14 +23,15 @@ struct Ticks {
   static uint64_t end(void* user, uint64_t stamp) noexcept {
     auto& t = *static_cast<Ticks*>(user);
     ++t.ended;
-    volatile double clobbers = 1.5 * static_cast<double>(t.now);  // vector registers may be used
+    volatile double clobbers = 1.5 * static_cast<double>(t.now);  // a meter may use vector
+                                                                  // registers
     (void)clobbers;
     return ++t.now - stamp;
   }
   LoopMeter meter() { return {"ticks", begin, end, this}; }
 };
 
-// n rounds around m rounds around one of k, with a float in flight.
+// n rounds around m rounds around k rounds, with a live float.
 constexpr const char* kNest = R"(
 func @nest(i32, i32, i32, f64) -> f64 {
 b0(v0: i32, v1: i32, v2: i32, v3: f64):
@@ -89,7 +90,8 @@ TEST(LoopMeter, loops_are_measured_by_the_hosts_counter) {
     EXPECT_EQ(l.share, 0) << "ticks are no part of a thread's time";
     ASSERT_TRUE(l.cycles) << id;
   }
-  // Nothing is measured inside of the innermost: each execution is one tick, but for rounding.
+  // Nothing is measured inside the innermost loop, so each execution takes one tick, apart from
+  // rounding.
   EXPECT_NEAR(loops[2].cycles->total, loops[2].entries, 1e-3 * loops[2].entries);
   EXPECT_LE(loops[1].cycles->total, loops[0].cycles->total);
   EXPECT_LE(loops[2].cycles->total, loops[1].cycles->total);
@@ -103,7 +105,8 @@ TEST(LoopMeter, loops_are_measured_by_the_hosts_counter) {
     EXPECT_EQ(x.start_offset, loops[x.loop.index()].start_offset);
     if (x.loop.index() == 2) { EXPECT_EQ(x.cycles, 1u); }
   }
-  // The thread is gone by now, and with it what another meter could have been mixed up with.
+  // Refused, although the thread has ended: once a thread has attached, loops are measured in the
+  // unit of the first meter.
   EXPECT_EQ(r.runtime->set_loop_meter({}).error().code, ErrorCode::kInvalidArgument);
 }
 
@@ -120,7 +123,7 @@ TEST(LoopMeter, half_a_meter_is_refused_and_none_is_cycles) {
   EXPECT_TRUE(r.runtime->loop_executions().empty());
 }
 
-// The short nest of which the inner loops came out longer than the outer ones in each of 13 runs.
+// A short nest whose inner loops came out longer than the outer ones in each of 13 runs.
 TEST(LoopMeter, no_loop_of_a_short_nest_takes_more_than_the_one_around_it) {
   for (int round = 0; round < 5; ++round) {
     IrRuntime r(parse_or_die(kNest), timing());

@@ -1,5 +1,5 @@
-// Indirect calls and probes of bodies that are inlined into optimized code: what its copy sees of them
-// in each place, and what follows.
+// Indirect calls and probes of bodies that are inlined into optimized code: what the instrumented
+// copy observes at each place, and how the runtime reacts.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -15,9 +15,9 @@
 namespace uptier::test::observe_inlined_sites_test {
 namespace {
 
-constexpr uint32_t kFactors = 130;  // more than is inlined
+constexpr uint32_t kFactors = 130;  // too many to be inlined
 
-// A function that multiplies its argument with itself again and again, and adds something.
+// A function that multiplies its argument by itself `factors` times and adds something.
 std::string power(const char* name, int add, uint32_t factors) {
   std::string text = std::string("func @") + name + "(i32) -> i32 {\nb0(v0: i32):\n";
   uint32_t v = 1;
@@ -36,8 +36,8 @@ uint32_t powered(uint32_t x, uint32_t add, uint32_t factors = kFactors) {
   return y + add;
 }
 
-// `apply` is one block with a call and three probes, at sites 2 to 5, and is inlined into `left` and
-// `right`, at their call 2.
+// `apply` is one block with a call and three probes, at sites 2 to 5. It is inlined into `left` and
+// `right`, at call 2 of each.
 const std::string kApply = R"(
 func @apply(ref, i32) -> i32 {
 b0(v0: ref, v1: i32):
@@ -62,7 +62,7 @@ b0(v0: ref, v1: i32):
   return v4
 }
 )";
-constexpr uint32_t kOdd = 0, kEven = 1, kLeft = 3, kRight = 4;  // functions
+constexpr uint32_t kOdd = 0, kEven = 1, kLeft = 3, kRight = 4;  // function indices
 
 class Places {
  public:
@@ -76,7 +76,7 @@ class Places {
     EXPECT_EQ(r_.call("even", {1}).bits, 1u);
     EXPECT_EQ(r_.call("apply", {odd_, 1}).bits, 2u);
   }
-  // Calls both in turns, so many times in a hundred with `even`.
+  // Calls both in turns, in `left` and `right` of a hundred calls with `even`.
   void both(uint64_t calls, uint64_t left, uint64_t right) {
     for (uint64_t i = 0; i < calls; ++i) {
       call("left", left, 3, 1);
@@ -171,7 +171,7 @@ void expect_place(const Profile& p, uint32_t root, uint64_t argument, double eve
 TEST(ObserveInlinedSites, each_place_has_its_own_and_the_trace_says_the_same) {
   CollectingSink sink;
   Options o = following();
-  o.count_optimized = false;  // traces hold only what copies counted
+  o.count_optimized = false;  // traces hold only counts of instrumented copies
   Places w(&sink, kFactors, o);
   w.both(300'000, 90, 40);
   const Profile seen = w.profile();
@@ -184,7 +184,7 @@ TEST(ObserveInlinedSites, each_place_has_its_own_and_the_trace_says_the_same) {
   EXPECT_EQ(builder.profile().inlined, seen.inlined);
 }
 
-// Nothing else changes there: what is called has no body in this code, and blocks run as they did.
+// Only the target changes: it is not inlined into this code, and all blocks run as before.
 TEST(ObserveInlinedSites,
      a_guess_in_a_body_that_goes_wrong_is_drift_and_is_made_anew_in_its_place) {
   Places w;
@@ -202,7 +202,7 @@ TEST(ObserveInlinedSites,
   w.both(100'000, 5, 95);
   EXPECT_EQ(w.decisions("left", "specialize", "drift of").size(), 1u);
   EXPECT_EQ(w.versions("left"), versions + 1);
-  // It was made from what the call reaches there now, whatever `apply` calls elsewhere.
+  // The new code is made from the targets at this place, whatever `apply` calls elsewhere.
   w.both(500'000, 5, 95);
   EXPECT_EQ(w.decisions("left", "specialize", "drift of").size(), 1u);
   EXPECT_EQ(w.versions("left"), versions + 1);
@@ -210,8 +210,8 @@ TEST(ObserveInlinedSites,
   EXPECT_TRUE(w.decisions("right", "re_instrument", "").empty());
 }
 
-// Small bodies are taken in where they are guessed: `odd`, which is what `apply` calls elsewhere, and
-// `even` once that is what it calls here.
+// Small speculated targets are inlined: `odd`, which `apply` calls elsewhere, and `even` once it is
+// called here.
 TEST(ObserveInlinedSites, the_next_version_takes_in_what_is_called_in_its_place) {
   Places w(nullptr, 2);
   auto even_in_left = [&] {
@@ -231,15 +231,15 @@ TEST(ObserveInlinedSites, the_next_version_takes_in_what_is_called_in_its_place)
 
 // ---- The next process -------------------------------------------------------------------------
 
-// `apply` is known to call `odd`; in `left` it calls `even`, which a first process has seen.
+// `apply` usually calls `odd`; in `left` it calls `even`, as a first process has seen.
 class SavedPlaces : public testing::Test {
  protected:
   SavedPlaces() {
     char name[] = "/tmp/uptier-places-XXXXXX";
     dir_ = mkdtemp(name);
     options_.profile = dir_ + "/p.upf";
-    options_.profile_decay = 1;        // no run is only counted
-    options_.count_optimized = false;  // bodies that a copy has seen, not all that ran
+    options_.profile_decay = 1;        // no run is merely counted
+    options_.count_optimized = false;  // only bodies that a copy has observed
     Places w(nullptr, 2, options_);
     w.both(100'000, 0, 0);
     w.only("left", 900'000, 99);
@@ -248,7 +248,7 @@ class SavedPlaces : public testing::Test {
   }
   ~SavedPlaces() override { std::filesystem::remove_all(dir_); }
 
-  // Returns which functions are inlined into `apply` inside of a root.
+  // Returns the functions that are inlined into `apply` inside a root.
   static std::set<uint32_t> called_in(const Profile& p, uint32_t root) {
     std::set<uint32_t> found;
     for (const auto& [key, body] : p.inlined) {
@@ -257,14 +257,14 @@ class SavedPlaces : public testing::Test {
     }
     return found;
   }
-  // Those that the first version of a root has.
+  // Returns the same for the first version of a root.
   static std::set<uint32_t> first_called_in(Places& w, const char* name, uint32_t root,
                                             uint64_t even) {
     w.only(name, 100'000, even);
     EXPECT_EQ(w.versions(name), 1u);
     const MethodReport m = w.report(name);
     EXPECT_EQ(m.versions.front().tier, Tier::kOptimized);
-    EXPECT_EQ(m.versions.front().inlined, 2u);  // `apply`, and what it calls there
+    EXPECT_EQ(m.versions.front().inlined, 2u);  // `apply`, and its target there
     return called_in(w.profile(), root);
   }
 
@@ -304,7 +304,8 @@ TEST_F(SavedPlaces, a_place_that_has_changed_since_is_noticed_and_made_anew) {
   EXPECT_EQ(called_in(w.profile(), kLeft), (std::set{kOdd, kEven}));
 }
 
-// Whether the first code of `left` guessed what `apply` calls elsewhere, which is drift.
+// Tests whether the first code of `left` speculated on the target that `apply` calls elsewhere:
+// that is drift.
 bool guessed_elsewhere(Places& w) {
   w.only("left", 100'000, 100);
   return !w.decisions("left", "re_instrument", "drift from the profile it was made from").empty();
@@ -349,8 +350,8 @@ TEST_F(SavedPlaces, whoever_asks_is_told_of_the_place) {
   EXPECT_EQ(targets[0].count, count_of(apply->sites.at({SlotKind::kCallTarget, 2}), kEven));
 }
 
-// A table in a copy of `outer` has the stubs of methods that come and go; what it holds of those that
-// went is nobody's.
+// A table in a copy of `outer` holds stubs of methods that come and go; counts of removed ones are
+// credited to no method.
 TEST(ObserveInlinedSites, nothing_is_credited_to_the_next_method_of_a_place) {
   Workshop w(optimizing("4"));
   ThreadScope scope(*w.runtime);
@@ -379,7 +380,7 @@ TEST(ObserveInlinedSites, nothing_is_credited_to_the_next_method_of_a_place) {
       others += site.counts[0];
       for (const auto& [callee, entry] : site.table) {
         if (callee.value == 1) continue;
-        EXPECT_LE(entry.count, kCalls / 4) << callee.value;  // one call in 16 is seen
+        EXPECT_LE(entry.count, kCalls / 4) << callee.value;  // one call in 16 is sampled
       }
     }
   }

@@ -1,4 +1,5 @@
-// Bodies that are inlined into optimized code: what its copy sees of them, and what follows.
+// Bodies that are inlined into optimized code: what the instrumented copy observes of them, and how
+// the runtime reacts.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +14,7 @@
 namespace uptier::test::observe_inlined_test {
 namespace {
 
-// `left` and `right` have one block each: whatever changes, changes in what they call.
+// `left` and `right` have one block each, so any change is in the bodies that they call.
 const std::string kText = kPick + R"(
 func @left(i32) -> i32 {
 b0(v0: i32):
@@ -35,11 +36,11 @@ class Inlining {
  public:
   explicit Inlining(const Options& o, TraceSink* sink = nullptr)
       : runtime_(parse_or_die(kText), o, sink), thread_(*runtime_.runtime) {
-    // What was never called is not inlined.
+    // A method that was never called is not inlined.
     EXPECT_EQ(runtime_.call("pick", {1}).bits, 6u);
   }
 
-  // Calls `left` and `right` in turns, so many times in a hundred with 1.
+  // Calls `left` and `right` in turns, in `left` and `right` of a hundred calls with 1.
   void both(uint64_t calls, uint64_t left, uint64_t right) {
     for (uint64_t i = 0; i < calls; ++i) {
       uint64_t a = random_.below(100) < left ? 1 : 0, b = random_.below(100) < right ? 1 : 0;
@@ -83,7 +84,7 @@ TEST(ObserveInlined, a_body_that_changes_its_mind_is_seen_and_its_root_is_made_a
   uint64_t calls = 0;
   auto seen = [&] { return w.decisions("left", "re_instrument", "drift from earlier windows"); };
   for (; seen().empty() && calls < 100'000; calls += 100) w.both(100, 10, 90);
-  // A window holds 256 samples; the first may have begun in the phase before.
+  // A window holds 256 samples; the first one may have begun in the phase before.
   EXPECT_LE(calls, (2 * 256 + 64) * kPickInterval * 5 / 4);
   ASSERT_EQ(seen().size(), 1u);
   EXPECT_NE(seen()[0].reason.find(" of pick at call 2 of left was"), std::string::npos)
@@ -92,7 +93,8 @@ TEST(ObserveInlined, a_body_that_changes_its_mind_is_seen_and_its_root_is_made_a
   EXPECT_EQ(w.decisions("left", "specialize", "drift of").size(), 1u);
   ASSERT_EQ(w.versions("left", Copy::kPlain).size(), versions + 1);
   EXPECT_TRUE(w.versions("left", Copy::kPlain)[versions - 1].retired);
-  // It was made from what the body does there, and what it does elsewhere is another matter.
+  // The new code is made from the body's counts at this place; its behaviour elsewhere does not
+  // matter.
   w.both(500'000, 10, 90);
   EXPECT_EQ(w.versions("left", Copy::kPlain).size(), versions + 1);
   EXPECT_EQ(w.versions("right", Copy::kPlain).size(), others);
@@ -106,7 +108,7 @@ TEST(ObserveInlined, the_same_phase_is_no_drift) {
   EXPECT_TRUE(w.decisions("right", "re_instrument", "").empty());
 }
 
-// What is known of `pick` where it is inlined into a method.
+// Returns the observations of `pick` where it is inlined into `root`.
 const InlinedBody* pick_in(const Profile& p, uint32_t root) {
   for (const auto& [key, body] : p.inlined) {
     if (key.root.function_index != root) continue;
@@ -125,12 +127,12 @@ Profile told(const CollectingSink& sink) {
   return builder.profile();
 }
 
-// Through several copies of several versions: each sample of the root counts the body once, as an
-// execution there and as nothing else.
+// Across several copies of several versions: each sample of the root counts the inlined body once,
+// as an execution at that place and as nothing else.
 TEST(ObserveInlined, trace_and_profile_tell_bodies_apart_from_their_methods) {
   CollectingSink sink;
   Options o = following();
-  o.count_optimized = false;  // traces hold only what copies counted
+  o.count_optimized = false;  // traces hold only counts of instrumented copies
   Inlining w(o, &sink);
   w.both(300'000, 90, 50);
   w.runtime().flush();
@@ -156,25 +158,25 @@ TEST(ObserveInlined, trace_and_profile_tell_bodies_apart_from_their_methods) {
     EXPECT_EQ(b.at(1).count, samples);
     EXPECT_EQ(b.at(2).count + b.at(3).count, samples);
     EXPECT_EQ(b.at(4).count, samples);
-    // A sample stands for as many executions as its root's calls.
+    // A sample stands for as many executions of the body as calls of its root.
     EXPECT_NEAR(static_cast<double>(b.at(1).estimate) / static_cast<double>(samples), kPickInterval,
                 4);
   }
-  // None of it was a call.
+  // Inlined executions are not calls.
   EXPECT_EQ(w.report_of("pick").calls, called);
   EXPECT_EQ(seen.find(seen.inlined.begin()->first.path[0].callee)->calls, called);
-  // A trace says the same.
+  // The trace gives the same.
   EXPECT_EQ(told(sink).inlined, seen.inlined);
 }
 
-// A profile file that runs share.
+// A profile file that several runs share.
 class SavedInlined : public ::testing::Test {
  protected:
   void SetUp() override {
     char name[] = "/tmp/uptier-inlined-XXXXXX";
     dir = mkdtemp(name);
     o.profile = dir + "/p.upf";
-    o.count_optimized = false;  // what copies have seen, not all that ran
+    o.count_optimized = false;  // only bodies that copies have observed
   }
   void TearDown() override { std::filesystem::remove_all(dir); }
   ProfileFile file() const {
@@ -189,7 +191,7 @@ class SavedInlined : public ::testing::Test {
   std::string dir;
 };
 
-// What two runs have seen is summed; of a run that saves twice it is there once.
+// The observations of two runs are added; a run that saves twice counts once.
 TEST_F(SavedInlined, bodies_are_saved_and_merged) {
   Profile first;
   {
@@ -225,7 +227,7 @@ TEST_F(SavedInlined, bodies_of_other_code_go_and_those_of_roots_that_did_not_run
   EXPECT_EQ(old.profile.inlined.size(), 2u);
   for (auto& [key, body] : old.profile.inlined) body.code[1] = UINT64_MAX;
   old.profile.inlined[elsewhere] = {{1, 2}, {{1, {64, 640, 64}}}};
-  // A run without this one differs from those before, so it is summed.
+  // This makes the next run differ from the saved ones, so it is merged and not merely counted.
   ASSERT_FALSE(old.profile.methods.empty());
   MethodProfile other = old.profile.methods.begin()->second;
   other.key.function_index = 77;
@@ -281,7 +283,7 @@ class Applying {
     EXPECT_EQ(r_.call("once", {1}).bits, 4u);
     EXPECT_EQ(r_.call("twice", {1}).bits, 2u);
   }
-  // Applies `twice` so many times in a hundred, else `once`.
+  // Applies `twice` in `twice` of a hundred calls, otherwise `once`.
   void apply(uint64_t calls, uint64_t twice) {
     for (uint64_t i = 0; i < calls; ++i) {
       bool second = random_.below(100) < twice;
@@ -296,7 +298,7 @@ class Applying {
     }
     return found;
   }
-  // What was seen of the call, by callee.
+  // The observed targets of the call, by callee.
   struct Seen {
     std::map<uint64_t, uint64_t> of;
     uint64_t samples = 0;
@@ -325,7 +327,7 @@ class Applying {
   Random random_{7};
 };
 
-// Guessed and taken in, or called: a target is a target.
+// Targets count in the same way whether they are inlined or called.
 TEST(ObserveInlined, targets_are_counted_in_optimized_code_too) {
   Applying w(following());
   w.apply(200'000, 75);
@@ -350,7 +352,7 @@ TEST(ObserveInlined, targets_that_change_are_seen_and_the_next_version_guesses_a
   EXPECT_LE(calls, (2 * 256 + 64) * kPickInterval * 5 / 4);
   w.apply(100'000, 5);
   EXPECT_EQ(w.decisions("specialize", "drift of").size(), 1u);
-  // It was made from what the call reaches now.
+  // The new code is made from the call's targets now.
   w.apply(500'000, 5);
   EXPECT_EQ(w.decisions("specialize", "drift of").size(), 1u);
 }

@@ -1,8 +1,8 @@
-// Programs that live in one call of optimized code: rounds of their loop are observed, a change of
-// phase is noticed, and the loop is made anew.
+// Programs that spend their life in one call of optimized code: rounds of the loop are observed, a
+// change of phase is noticed, and the loop is recompiled.
 //
-// When a frame is called is a matter of time, so a run goes on until so many rounds have been
-// observed; nothing is asserted of how long that takes.
+// The time at which a frame is called back varies, so a run goes on until enough rounds have been
+// observed; nothing is asserted about how long that takes.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -13,7 +13,7 @@
 namespace uptier::test::observe_loops_test {
 namespace {
 
-// Does what `next` says until that is 2; answers how often that was 1.
+// Does what `next` returns until it is 2; returns how often it was 1.
 constexpr const char* kText = R"(
 func @live(i64) -> i64 {
 b0(v0: i64):
@@ -38,16 +38,16 @@ b5:
 }
 )";
 
-// What the loop does next, and what is asked of the runtime in between.
+// Decides what the loop does next, and queries the runtime in between.
 struct World {
   Runtime* runtime = nullptr;
-  uint64_t asks = 256;                               // rounds from one question to the next
-  bool flushes = true;                               // does the worker's work then
-  uint64_t patience = 4'000'000;                     // questions before the run is given up
-  std::function<bool()> done = [] { return true; };  // asked then; ends the phase
+  uint64_t asks = 256;                               // rounds between two checks
+  bool flushes = true;                               // a check also does the worker's jobs
+  uint64_t patience = 4'000'000;                     // checks before the run is given up
+  std::function<bool()> done = [] { return true; };  // ends the phase; called at checks
   uint64_t rounds = 0, ones = 0, percent = 0;
   std::chrono::nanoseconds pause{0};          // in each round
-  std::vector<std::function<void()>> phases;  // each begins one; behind the last the loop ends
+  std::vector<std::function<void()>> phases;  // each begins a phase; the loop ends after the last
   size_t phase = 0;
 };
 World* world = nullptr;
@@ -86,20 +86,20 @@ class Living {
         thread_(*runtime_.runtime) {
     world_.runtime = runtime_.runtime.get();
     if (o.workers == 0) return;
-    // Who asks all the time keeps the worker from its work.
+    // Frequent checks would keep the worker from its work.
     world_.asks = 1 << 22;
     world_.flushes = false;
     world_.patience = 4'000;
   }
 
-  // A phase that makes so many of 100 rounds a one, until `done`.
+  // A phase in which `percent` of 100 rounds are ones, until `done`.
   void phase(uint64_t percent, std::function<bool()> done) {
     world_.phases.push_back([this, percent, done = std::move(done)] {
       world_.percent = percent;
       world_.done = done;
     });
   }
-  // The same until so many more samples have been taken.
+  // The same until `samples` more samples have been taken.
   void phase(uint64_t percent, uint64_t samples) {
     world_.phases.push_back([this, percent, samples] {
       world_.percent = percent;
@@ -150,7 +150,7 @@ class Living {
   ThreadScope thread_;
 };
 
-// Windows that are enough to know the loop; and what it takes at most to find that it has changed: two
+// kKnown: enough samples for the loop to be known. kNoticed: the limit to find a change; two
 // windows of 256 samples, the first of which may have begun before, handed over 64 at a time.
 constexpr uint64_t kKnown = 1500;
 constexpr uint64_t kNoticed = 2 * 256 + 64;
@@ -176,8 +176,8 @@ TEST(ObserveLoops, a_phase_that_changes_inside_of_one_call_is_noticed_and_follow
   EXPECT_EQ(l.report().left, 0u);
 }
 
-// Where rounds are short, a burst is over long before the time that ends it as well; and from one to
-// the next are 10 ms at least.
+// With short rounds, a burst reaches its number of rounds long before its time limit; bursts are at
+// least 10 ms apart.
 TEST(ObserveLoops, a_burst_ends_by_the_number_of_its_rounds) {
   using Clock = std::chrono::steady_clock;
   constexpr uint64_t kRounds = 16, kSamples = 400;
@@ -200,7 +200,7 @@ TEST(ObserveLoops, what_always_does_the_same_stays_as_it_is) {
   l.phase(50, 4 * kKnown);
   l.run();
   EXPECT_EQ(l.drifts(), std::vector<std::string>{});
-  // The first is of eight rounds, and hardly what it would be made from later.
+  // The first version is made after eight rounds and may differ from a version made later.
   EXPECT_LE(l.versions(Copy::kPlain), 2u);
   EXPECT_LE(l.versions(Copy::kInstrumented), l.versions(Copy::kPlain));
   // No round was seen twice.
@@ -209,7 +209,7 @@ TEST(ObserveLoops, what_always_does_the_same_stays_as_it_is) {
   EXPECT_LE(p.counts[1], l.rounds());
 }
 
-// Bursts are spread over time, so both phases have as many samples.
+// Bursts are spread over time, so both phases get the same number of samples.
 TEST(ObserveLoops, samples_of_short_rounds_stand_for_more_of_them) {
   constexpr uint64_t kSamples = 640;
   Living l(living());
@@ -238,7 +238,7 @@ TEST(ObserveLoops, observing_ends_and_begins_again_as_it_is_set) {
   uint64_t rounds = 0;
   l.phase(50, kKnown);
   l.then([&] { ASSERT_TRUE(l.runtime().observe(Sampling::kOff).ok()); });
-  // A burst that is under way goes to its end.
+  // A burst under way runs to its end.
   l.phase(50, [&] { return rounds++ > 100; });
   l.then([&] { off = l.samples(); });
   l.phase(50, [&] { return rounds++ > 10'000; });

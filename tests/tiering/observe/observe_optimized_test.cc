@@ -1,4 +1,5 @@
-// Optimized code that is observed: its instrumented copy, its windows, and what is said of them.
+// Observation of optimized code: its instrumented copy, its windows, and how the runtime judges
+// them.
 #include <algorithm>
 #include <thread>
 
@@ -44,18 +45,19 @@ b0(v0: i64, v1: i64):
 
 constexpr uint64_t kInterval = 16;
 
-// Deterministic: whoever flushes does the worker's work, and nothing is measured.
+// Deterministic options: the thread that flushes does the worker's jobs, and nothing is measured.
 Options watching() {
   Options o;
   o.workers = 0;
   o.policy = PolicyMode::kAlways;
   o.optimized_interval = kInterval;
-  o.overhead_budget = 0;  // what a clock decides is not to be asserted
+  o.overhead_budget = 0;  // no clock may influence what the test asserts
   o.measure_rates = false;
   return o;
 }
 
-// Traces hold only what copies counted, so they are compared with profiles of these alone.
+// Traces hold only counts of instrumented copies, so they are compared with profiles of these
+// alone.
 Options watching_copies() {
   Options o = watching();
   o.count_optimized = false;
@@ -67,7 +69,7 @@ class Watched {
   explicit Watched(const Options& o, TraceSink* sink = nullptr)
       : runtime_(parse_or_die(kText), o, sink), thread_(*runtime_.runtime) {}
 
-  // Calls `pick`, so many times in a hundred with 1.
+  // Calls `pick`, in `ones` of a hundred calls with 1.
   void pick(uint64_t calls, uint64_t ones) {
     for (uint64_t i = 0; i < calls; ++i) {
       uint64_t arg = random_.below(100) < ones ? 1 : 0;
@@ -79,7 +81,7 @@ class Watched {
       ASSERT_EQ(runtime_.call("sum", {n}).bits, n * (n + 1) / 2);
     }
   }
-  // Passes `seldom` in one call of four, else 2; and all numbers in turn.
+  // Passes `seldom` in one call of four, otherwise 2; the other argument takes all numbers in turn.
   void see(uint64_t calls, uint64_t seldom = 5) {
     for (uint64_t i = 0; i < calls; ++i, ++seen_) {
       uint64_t v = random_.below(4) == 0 ? seldom : 2;
@@ -93,7 +95,7 @@ class Watched {
   // Calls until the copy is in service and a few windows are known.
   void settle(uint64_t ones) {
     pick(400'000, ones);
-    // A worker gets a processor when it gets one.
+    // A worker may have to wait for a processor.
     for (int i = 0; i < 100 && !has_copy("pick"); ++i) {
       runtime_.runtime->flush();
       pick(100'000, ones);
@@ -138,10 +140,10 @@ TEST(ObserveOptimized, a_change_of_phase_after_the_last_tier_is_seen) {
   uint64_t calls = 0;
   for (; w.drifts().empty() && calls < 100'000; calls += 100) w.pick(100, 20);
   ASSERT_EQ(w.drifts().size(), 1u);
-  // A window holds 256 samples; the first may have begun in the phase before.
+  // A window holds 256 samples; the first one may have begun in the phase before.
   EXPECT_LE(calls, (2 * 256 + 64) * kInterval * 5 / 4);
   EXPECT_NE(w.drifts()[0].find("drift from earlier windows"), std::string::npos) << w.drifts()[0];
-  // And back.
+  // Back to the first phase.
   w.pick(100'000, 20);
   ASSERT_EQ(w.drifts().size(), 1u);
   for (calls = 0; w.drifts().size() < 2 && calls < 100'000; calls += 100) w.pick(100, 80);
@@ -155,12 +157,12 @@ TEST(ObserveOptimized, the_same_phase_is_no_drift) {
   EXPECT_EQ(w.drifts(), std::vector<std::string>{});
 }
 
-// Between the profile that the code was made from and the first window: no window is unlike the
-// others, but all are unlike the profile.
+// The phase changes between the profile that the code was made from and the first window: no window
+// differs from the others, but all differ from the profile.
 TEST(ObserveOptimized, code_made_from_another_phase_is_noticed) {
   Options o = watching();
   o.policy = PolicyMode::kAuto;
-  o.compile_ns = 1e4;  // learns for a while
+  o.compile_ns = 1e4;  // gives the method time to learn
   o.speedup = 1.5;
   o.measure_rates = false;
   Watched w(o);
@@ -200,7 +202,7 @@ TEST(ObserveOptimized, estimates_stand_for_all_calls_and_loops_count_to_their_en
   EXPECT_EQ(after.calls, 2'500'000u);
 }
 
-// What the copy counts of a method's own probes stands for all calls, as its blocks do.
+// The copy's counts of a method's own probes represent all calls, like its block counts.
 TEST(ObserveOptimized, probes_of_the_host_observe_optimized_code_too) {
   CollectingSink sink;
   Watched w(watching_copies(), &sink);
@@ -249,7 +251,7 @@ TEST(ObserveOptimized, probes_of_the_host_observe_optimized_code_too) {
   EXPECT_EQ(traced->tables, after.tables);
 }
 
-// Values may change as they will: the code is not laid out for them.
+// Values may change freely: the code is not laid out for them.
 TEST(ObserveOptimized, what_probes_see_is_no_drift) {
   Watched w(watching());
   w.see(1'000'000);
@@ -296,7 +298,7 @@ TEST(ObserveOptimized, what_was_counted_is_handed_over_at_the_end) {
   EXPECT_NE(last % 64, 0u);
 }
 
-// With the worker in the background. What they count adds up.
+// With a background worker. The counts of the threads add up.
 TEST(ObserveOptimized, threads_count_in_slabs_of_their_own) {
   Options o = watching();
   o.workers = 1;
@@ -306,7 +308,7 @@ TEST(ObserveOptimized, threads_count_in_slabs_of_their_own) {
   MethodProfile before = w.profile("pick");
   auto entry = reinterpret_cast<int32_t (*)(int32_t)>(const_cast<void*>(w.entry("pick")));
   constexpr int kCalls = 500'000;
-  // Each passes half of either, so that nothing drifts while one runs alone.
+  // Each thread passes half of either value, so nothing drifts while one of them runs alone.
   auto run = [&](uint64_t seed) {
     ThreadScope scope(w.runtime());
     Random random{seed};

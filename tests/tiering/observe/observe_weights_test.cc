@@ -1,5 +1,5 @@
-// How unequal the weights of samples are: what a runtime sums up is what a reader of its trace sums
-// up, since a trace has the weight of each flush.
+// The inequality of sample weights: the runtime and a reader of its trace compute the same sums,
+// because a trace holds the weight of each flush.
 #include "tests/support/pick_program.h"
 #include "tests/support/runtime_host.h"
 
@@ -17,7 +17,7 @@ struct Both {
   MethodProfile runtime, trace;
 };
 
-// Calls a method with `threads` attached one after the other.
+// Calls a method from `threads` threads, attached one after the other.
 Both observe(const Options& o, int threads, uint64_t calls) {
   CollectingSink sink;
   Both both;
@@ -48,7 +48,8 @@ TEST(ObserveWeights, squares_of_rates_that_adapt_are_those_of_the_trace) {
   const MethodProfile& seen = both.runtime;
   ASSERT_GT(seen.sampled_calls, 0u);
   ASSERT_LT(seen.sampled_calls, seen.calls);
-  // Cauchy and Schwarz: no less than if all were of one weight, but for what ran since the last.
+  // Cauchy-Schwarz: the sum of squares is at least as large as with equal weights. Half is enough
+  // because the last calls are not flushed.
   const auto calls = static_cast<double>(seen.calls);
   const auto samples = static_cast<double>(seen.sampled_calls + seen.bursts);
   EXPECT_GE(static_cast<double>(seen.weight_squares), 0.5 * calls * calls / samples);
@@ -63,7 +64,7 @@ TEST(ObserveWeights, squares_of_threads_that_have_gone_stay) {
   const MethodProfile& seen = both.runtime;
   ASSERT_EQ(seen.calls, 9000u);
   ASSERT_GT(seen.sampled_calls, 0u);
-  // Samples stand for the calls that there were, of each thread for itself.
+  // Samples of each thread represent that thread's calls.
   const auto samples = static_cast<double>(seen.sampled_calls);
   EXPECT_NEAR(static_cast<double>(seen.weight_squares), 9000.0 * 9000 / samples,
               0.1 * 9000 * 9000 / samples);
@@ -74,7 +75,7 @@ TEST(ObserveWeights, samples_of_optimized_code_have_squares_too) {
   const Both both = observe(following(), 1, 300'000);
   const MethodProfile& seen = both.runtime;
   ASSERT_GT(seen.sampled_calls, 0u);
-  // Each of its samples stands for about as many calls as there are between two.
+  // Each sample represents about as many calls as there are between two samples.
   const uint64_t least = (seen.calls - 100'000) / kPickInterval * kPickInterval * kPickInterval / 2;
   EXPECT_GT(seen.weight_squares, least);
   EXPECT_EQ(both.trace.weight_squares, seen.weight_squares);

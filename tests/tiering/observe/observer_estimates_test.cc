@@ -1,4 +1,4 @@
-// When the estimates of a stream are brought to the calls that there were.
+// When the estimates of a stream are scaled to the known number of calls.
 #include <gtest/gtest.h>
 
 #include "sampler/site_tables.h"
@@ -26,8 +26,8 @@ b0(v0: i32):
 }
 )";
 
-// A method that a thread has called 1,000 times, of which 10 samples were seen: each entered the body,
-// and stood for 16 calls when it was taken.
+// A method that a thread has called 1,000 times, with 10 samples: each of them entered the body,
+// and represented 16 calls when it was taken.
 struct Sampled {
   explicit Sampled(const Options& o = {}, const char* body = kTwoBlocks) : options(o) {
     jit::Module parsed = test::parse_or_die(body);
@@ -133,8 +133,8 @@ TEST(ObserverEstimates, of_no_sample_at_all_are_not_made_up) {
   EXPECT_EQ(s.observer.estimates.profile_of(s.m).estimate(SlotKind::kBlock, 1), std::nullopt);
 }
 
-// Whose calls were whose nobody knows: what was attributed to a thread may be less than its samples
-// stand for, or nothing.
+// With one countdown for all threads, the calls of each thread are unknown: the calls attributed to
+// a thread may be fewer than its samples represent, or zero.
 TEST(ObserverEstimates, of_one_countdown_for_all_threads_are_brought_to_the_calls_of_all) {
   Options exact;
   exact.gap = GapMode::kExact;
@@ -153,7 +153,7 @@ TEST(ObserverEstimates, of_one_countdown_for_all_threads_are_brought_to_the_call
   }
 }
 
-// What a table moves to `other` is not taken for calls of other callees.
+// Counts that a table moves to `other` are not taken for calls of other callees.
 TEST(ObserverEstimates, of_targets_stay_when_a_table_forgets) {
   jit::Module parsed = test::parse_or_die(R"(
 func @f(ref, i32) -> i32 {
@@ -186,7 +186,8 @@ b0(v0: ref, v1: i32):
   n.ages = 1;
   auto flush = [&](uint64_t often, uint64_t later, uint32_t interval) {
     sampler::count_in_table(&slab[t.word], t.shape, kOften);
-    slab[t.word + t.shape.entries_at() + 1] += often - 1;  // as code does with its first entry
+    slab[t.word + t.shape.entries_at() + 1] += often - 1;  // as compiled code does with the table's
+                                                           // first entry
     for (uint64_t i = 0; i < later; ++i) sampler::count_in_table(&slab[t.word], t.shape, kLater);
     n.calls = n.sampled_calls += often + later;
     n.rate = sampler::Rate::sampled(sampler::Ladder::power_below(interval), 1).word;
@@ -198,7 +199,7 @@ b0(v0: ref, v1: i32):
   const profile::Observed& seen = m.flushed->streams.at(1).seen;
   const Table& table = seen.tables.at({SlotKind::kCallTarget, t.site});
   uint32_t other = m.probes->schema().find(SlotKind::kCallTarget, t.site)->word;
-  // The first window was forgotten by half; the second is too short for that.
+  // Half of the first window was forgotten; the second is too short for that.
   EXPECT_EQ(table.at({1, kOften}).estimate, 100u * 16 / 2 + 20);
   EXPECT_EQ(table.at({1, kLater}).estimate, 40u);
   EXPECT_EQ(seen.estimates[other], 100u * 16 / 2);

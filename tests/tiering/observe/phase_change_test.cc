@@ -1,8 +1,8 @@
-// Phase changes with the default settings: how many calls later they are noticed, and what becomes
-// of a method that is known so well that it rests.
+// Phase changes with the default settings: after how many calls they are noticed, and how a method
+// that is well known and rests is handled.
 //
-// All is as Options{} has it, but that whoever flushes does the worker's work where calls are
-// counted, so that the load of a machine does not decide.
+// The options are those of Options{}. Only where calls are counted, the thread that flushes does
+// the worker's jobs, so that the load of the machine does not matter.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -32,7 +32,7 @@ class Picked {
         entry_(reinterpret_cast<Entry>(
             const_cast<void*>(runtime_.runtime->entry_address(runtime_.method("pick"))))) {}
 
-  // Calls `pick`, so many times in a hundred with 1.
+  // Calls `pick`, in `ones` of a hundred calls with 1.
   void call(uint64_t calls, uint64_t ones) {
     uint64_t wrong = 0;
     for (uint64_t i = 0; i < calls; ++i) {
@@ -42,15 +42,15 @@ class Picked {
     ASSERT_EQ(wrong, 0u);
     calls_ += calls;
   }
-  // Calls until there are more records of drift than there were, but not much more often than
-  // `most`; returns how often.
+  // Calls until there is a new drift record, or until about `most` calls; returns the number of
+  // calls.
   uint64_t call_until_drift(uint64_t ones, uint64_t most) {
     const size_t before = drifts().size();
     const uint64_t begin = calls_;
     while (drifts().size() == before && calls_ - begin <= most) call(kChunk, ones);
     return calls_ - begin;
   }
-  // Calls with `arg`, always the same, until `done` or `most` calls are over.
+  // Calls with the same `arg` until `done` or `most` calls.
   template <typename Done>
   bool call_until(Done done, int32_t arg, uint64_t most) {
     const uint64_t end = calls_ + most;
@@ -88,8 +88,8 @@ class Picked {
   uint64_t calls_ = 0;
 };
 
-// A window of optimized code is 4 * 64 samples at one call in 16,384; the first that differs may
-// have begun in the phase before, and hands its samples over 64 at a time.
+// A window of optimized code is 4 * 64 samples at one call in 16,384. The first window that differs
+// may have begun in the phase before; it hands its samples over 64 at a time.
 constexpr uint64_t kOptimizedBound = (2 * 256 + 64) * uint64_t{16'384} * 5 / 4;
 static_assert(kOptimizedBound < 12'000'000);
 
@@ -103,8 +103,8 @@ TEST(PhaseChange, optimized_code_is_known_to_have_drifted_after_12_million_calls
   EXPECT_TRUE(p.drifts()[0].reason.starts_with("drift from")) << p.drifts()[0].reason;
 }
 
-// A window ends at a flush, and flush points double. So what begins after N calls is seen at 2 N, or
-// at 4 N where the window that ends at 2 N holds too few samples.
+// A window ends at a flush, and the distances of flushes double. So a change after N calls is seen
+// at 2 N, or at 4 N if the window that ends at 2 N holds too few samples.
 TEST(PhaseChange, baseline_code_is_known_to_have_drifted_when_its_calls_have_doubled_twice) {
   constexpr uint64_t kBefore = (uint64_t{1} << 25) + kChunk;
   Options o = defaults();
@@ -118,7 +118,7 @@ TEST(PhaseChange, baseline_code_is_known_to_have_drifted_when_its_calls_have_dou
   EXPECT_TRUE(p.drifts()[0].reason.starts_with("drift: a window lies")) << p.drifts()[0].reason;
 }
 
-// Says what it was asked about baseline code that had drifted, and lets it be.
+// Records the questions about baseline code that has drifted, and keeps the code.
 class Asked : public Policy {
  public:
   Decision decide(const MethodSnapshot& m, const SystemSnapshot&, const PolicyOptions&) override {
@@ -131,7 +131,7 @@ class Asked : public Policy {
 TEST(PhaseChange, policy_is_asked_about_baseline_code_that_has_drifted) {
   Asked policy;
   Options o = defaults();
-  o.overhead_budget = 0;  // which a clock spends
+  o.overhead_budget = 0;  // a clock spends the budget
   Picked p(o, &policy);
   p.call(300'000, 80);
   ASSERT_EQ(policy.of_drift.size(), 0u);
@@ -145,7 +145,7 @@ TEST(PhaseChange, policy_is_asked_about_baseline_code_that_has_drifted) {
   for (const DecisionRecord& d : p.runtime().report().decisions) {
     if (d.reason != "another phase") continue;
     ++told;
-    // Replayed, it is asked the same again.
+    // The replay asks the same question again.
     Asked again;
     ASSERT_TRUE(replay(d, {}, &again).ok());
     ASSERT_EQ(again.of_drift.size(), 1u);
@@ -155,7 +155,8 @@ TEST(PhaseChange, policy_is_asked_about_baseline_code_that_has_drifted) {
   EXPECT_EQ(told, 1u);
 }
 
-// At one sample in 2^16 of all its opportunities a method rests, until these have grown by a 64th.
+// When a method's sampling rate is down to one of 2^16 opportunities, it rests until its
+// opportunities have grown by a 64th.
 TEST(PhaseChange, method_that_is_known_rests_is_looked_at_again_and_learnt_anew) {
   Options o;
   o.policy = PolicyMode::kNever;
@@ -167,12 +168,12 @@ TEST(PhaseChange, method_that_is_known_rests_is_looked_at_again_and_learnt_anew)
   EXPECT_GE(p.calls(), uint64_t{2048} << 16);
   const uint64_t slept_at = p.calls();
   auto never = [] { return false; };
-  p.call_until(never, 1, kStep);  // by then the thread has seen that the rate is off
+  p.call_until(never, 1, kStep);  // by then the thread has noticed that sampling is off
   const uint64_t samples = p.report().sampled_calls;
   p.call_until(never, 1, kStep);
   EXPECT_EQ(p.report().sampled_calls, samples);
   ASSERT_TRUE(p.call_until(looked_at, 1, slept_at / 4));
-  // How far a thread is, the worker knows to 2^20 calls.
+  // The worker knows a thread's progress to 2^20 calls.
   EXPECT_GE(p.calls() + (1 << 20) + kStep, slept_at + slept_at / 64);
   ASSERT_TRUE(p.call_until(rests, 1, slept_at));
   EXPECT_GT(p.report().sampled_calls, samples);

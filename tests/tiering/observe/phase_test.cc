@@ -1,5 +1,5 @@
-// Programs that change their mind after the last tier: the policy follows, at a bounded pace, and
-// its log can be replayed.
+// Programs that change their behaviour after the last tier: the policy follows at a bounded pace,
+// and its log can be replayed.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -18,7 +18,7 @@ class Phases {
   explicit Phases(const Options& o)
       : options_(o), runtime_(parse_or_die(kPick), o), thread_(*runtime_.runtime) {}
 
-  // Calls `pick`, so many times in a hundred with 1.
+  // Calls `pick`, in `ones` of a hundred calls with 1.
   void pick(uint64_t calls, uint64_t ones) {
     for (uint64_t i = 0; i < calls; ++i) {
       uint64_t arg = random_.below(100) < ones ? 1 : 0;
@@ -44,7 +44,7 @@ class Phases {
     return found;
   }
   size_t followed() const { return decisions("specialize", "drift of").size(); }
-  // The bytes of the code in service: the stub ends in jmp [cell].
+  // Returns the bytes of the code in service: the stub ends in jmp [cell].
   std::vector<uint8_t> code() const {
     const auto* stub =
         static_cast<const uint8_t*>(runtime_.runtime->entry_address(runtime_.method("pick")));
@@ -60,12 +60,12 @@ class Phases {
     return {};
   }
   Report report() const { return runtime_.runtime->report(); }
-  // Decides again what the log holds.
+  // Replays the decisions in the log.
   void replay() const {
     PolicyOptions o = PolicyOptions::from(options_);
     size_t decisions = 0;
     for (const DecisionRecord& r : report().decisions) {
-      if (r.inputs.empty()) continue;  // noticed, not decided
+      if (r.inputs.empty()) continue;  // a notice, not a decision
       ++decisions;
       Result<DecisionRecord> again = uptier::replay(r, o);
       ASSERT_TRUE(again.ok()) << again.error().message;
@@ -96,7 +96,7 @@ TEST(Phases, code_follows_a_flip_and_the_log_says_why) {
   EXPECT_EQ(p.decisions("re_instrument", "drift from earlier windows").size(), 1u);
   std::string reason = p.decisions("specialize", "drift of").back().reason;
   EXPECT_NE(reason.find("times before"), std::string::npos) << reason;
-  // It was made from the new phase alone, so nothing more is to be said of that.
+  // The code was made from the new phase alone, so it causes no further decision.
   p.pick(1'000'000, 10);
   EXPECT_EQ(p.followed(), before + 1);
   EXPECT_EQ(p.optimized().size(), versions + 1);
@@ -109,8 +109,8 @@ size_t differing(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b) {
   return n;
 }
 
-// What comes of the flip is what would have been made in the new phase to begin with, addresses
-// apart; and that is other code than in the phase before.
+// After the flip, the code is the same, except for addresses, as code made in the new phase only;
+// and it differs from the code of the phase before.
 TEST(Phases, code_after_a_flip_is_laid_out_for_the_new_phase) {
   std::vector<uint8_t> wanted;
   {
@@ -135,7 +135,7 @@ TEST(Phases, a_storm_of_flips_is_followed_ever_more_slowly) {
   Phases p(o);
   p.settle(90);
   for (int flip = 0; flip < 60; ++flip) p.pick(20'000, flip % 2 == 0 ? 10 : 90);
-  // The k-th took 256 * 2^k samples of the version before.
+  // Recompilation k took 256 * 2^k samples of the version before.
   auto samples = static_cast<double>(p.method().sampled_calls);
   auto most = static_cast<size_t>(std::log2(samples / 256 + 1));
   EXPECT_GE(p.followed(), 3u);
@@ -163,7 +163,8 @@ TEST(Phases, what_a_compilation_costs_is_weighed_against_the_drift) {
   Phases p(o);
   for (int i = 0; i < 3; ++i) p.settle(90);
   ASSERT_EQ(p.optimized().size(), 1u);
-  // 10 instructions: 400 us; a call takes 5 ns or so, of which 8 % are to be gained at best.
+  // A compilation of 10 instructions costs 400 us; a call takes about 5 ns, of which recompilation
+  // can save at most 8 %.
   p.pick(100'000, 10);
   EXPECT_EQ(p.followed(), 0u);
   EXPECT_EQ(p.decisions("re_instrument", "drift from").size(), 1u);
@@ -173,7 +174,7 @@ TEST(Phases, what_a_compilation_costs_is_weighed_against_the_drift) {
   p.replay();
 }
 
-// Two threads run a method while its versions come and go: old code is freed, never under a frame.
+// Two threads run a method while its versions change: old code is freed, but never under a frame.
 TEST(Phases, old_versions_go_while_threads_run) {
   Options o = following();
   o.workers = 1;

@@ -1,5 +1,5 @@
-// Values inside of bodies: what the host's probes have seen is guessed, and a wrong guess costs an
-// exit, never an answer.
+// Speculation on values inside bodies: it uses the observations of the host's probes; a wrong guess
+// costs an exit, never an answer.
 #include <gtest/gtest.h>
 
 #include "tests/support/digits.h"
@@ -9,7 +9,7 @@
 namespace uptier::test::site_guess_test {
 namespace {
 
-// total: adds d, which is in memory, with an overflow check n times.
+// total(p, n): loads d from memory and adds it n times, with an overflow check.
 const std::string kText = kLoadDigits + R"(
 func @total(ref, i32) -> i64 {
 b0(v0: ref, v1: i32):

@@ -1,4 +1,4 @@
-// Which methods a tick looks at.
+// TickList: which methods a tick looks at.
 #include "tiering/control/tick_list.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,8 @@ TickList list_of(uint32_t methods) {
   return list;
 }
 
-// Has a tick look; those in `busy` have done something. Returns who was looked at, in order.
+// Ticks once; methods in `busy` have been active. Returns the methods that were looked at, in
+// order.
 std::vector<uint32_t> tick(TickList& list, const std::set<uint32_t>& busy) {
   std::vector<uint32_t> seen;
   list.tick([&](uint32_t m) {

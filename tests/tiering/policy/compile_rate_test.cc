@@ -14,7 +14,7 @@ namespace {
 TEST(CompileRate, begins_at_what_is_assumed_and_comes_to_what_is_measured) {
   CompileRate r(2500, true);
   EXPECT_EQ(r.ns(), 2500);
-  r.add(2048, 0, 2048 * 500);  // as many as are remembered: half
+  r.add(2048, 0, 2048 * 500);  // as much as is remembered, so it gets half of the weight
   EXPECT_DOUBLE_EQ(r.ns(), 1500);
   for (int i = 0; i < 20; ++i) r.add(2048, 0, 2048 * 500);
   EXPECT_NEAR(r.ns(), 500, 0.01);
@@ -25,7 +25,7 @@ TEST(CompileRate, begins_at_what_is_assumed_and_comes_to_what_is_measured) {
 
 TEST(CompileRate, weighs_compilations_by_their_size) {
   CompileRate r(1000, true);
-  r.add(10, 0, 10 * 100'000);  // what a compilation costs by itself
+  r.add(10, 0, 10 * 100'000);  // the fixed cost of a compilation
   EXPECT_LT(r.ns(), 1500);
   r.add(100'000, 0, 100'000 * 300);
   EXPECT_NEAR(r.ns(), 300, 30);
@@ -35,7 +35,7 @@ TEST(CompileRate, weighs_compilations_by_their_size) {
 
 TEST(CompileRate, of_a_large_method_does_not_go_by_what_small_ones_inline) {
   CompileRate r(1000, true);
-  // 20 instructions that are made of 380 more, at 500 ns each.
+  // 20 instructions with 380 inlined ones, at 500 ns each.
   for (int i = 0; i < 100; ++i) r.add(20, 380, 400 * 500);
   EXPECT_NEAR(r.ns(), 500, 5);
   EXPECT_NEAR(r.ns_of(20) * 20, 400 * 500, 5000) << "another of these";
@@ -73,7 +73,7 @@ TEST(BaselineRate, begins_at_what_was_measured_at_the_start_and_comes_to_what_me
   r.begin(0.5);
   EXPECT_TRUE(r.measured());
   EXPECT_EQ(r.ns(), 0.5);
-  r.add(100, 1600);  // 16 ns, a fifth of the weight: 0.5 * 32^(1/5)
+  r.add(100, 1600);  // 16 ns with a fifth of the weight: 0.5 * 32^(1/5)
   EXPECT_NEAR(r.ns(), 1, 1e-9);
   r.begin(0.5);
   EXPECT_NEAR(r.ns(), 1, 1e-9) << "too late";
@@ -94,7 +94,7 @@ TEST(BaselineRate, stays_where_it_is_when_it_is_not_to_be_measured) {
   }
 }
 
-// What the first decision of a run went by, which may be a while coming with a worker.
+// Returns the inputs of a run's first decision; with a worker, that may take a while.
 SystemSnapshot first_decision(Options o) {
   o.seed = 3;
   test::IrRuntime r(test::parse_or_die(test::kSumText), o);

@@ -1,4 +1,4 @@
-// What many exits of one site lead to: limits, back-off, bans; and how sites are counted.
+// Many exits of one site: limits, back-off, bans; and how sites are counted.
 #include <gtest/gtest.h>
 
 #include "jit/frontend/parse.h"
@@ -59,7 +59,7 @@ TEST(ExitPolicy, a_method_with_a_banned_guard_is_kept_where_it_is) {
   EXPECT_EQ(decide(m, {}, policy()).action, Action::kKeep);
 }
 
-// Two guards, and a loop with a block of its own.
+// Two guards, and a loop with a block in it.
 jit::Function body() {
   return test::parse_or_die(R"(
 func @f(i32) -> i32 {
@@ -98,7 +98,7 @@ TEST(MethodExits, number_guards_then_blocks_in_build_order) {
 
 TEST(MethodExits, tell_once_when_the_limit_is_met) {
   MethodExits exits(body(), jit::find_loop_forest(body()), policy());
-  constexpr uint32_t kBlock = 2 + 2;  // in the loop
+  constexpr uint32_t kBlock = 2 + 2;  // the block in the loop
   for (int i = 0; i < 4; ++i) EXPECT_FALSE(exits.count(kBlock));
   EXPECT_TRUE(exits.count(kBlock));
   EXPECT_FALSE(exits.count(kBlock)) << "the worker knows";

@@ -15,10 +15,10 @@ struct Row {
   std::function<void(MethodSnapshot&, SystemSnapshot&, PolicyOptions&)> change;
   Action action;
   LoopId osr_loop;
-  const char* reason;  // a part of it
+  const char* reason;  // a part of the reason
 };
 
-// Each row changes one thing in a method that is worth 480 us by ten samples.
+// Each row changes one thing of a method whose ten samples show 480 us of work.
 const Row kRows[] = {
     {"worth it", [](auto&, auto&, auto&) {}, Action::kSpecialize, {}, "10 samples"},
     {"too little work",

@@ -12,7 +12,7 @@ namespace uptier::tiering::policy_test {
 namespace {
 
 TEST(Policy, break_even_is_where_the_formula_puts_it) {
-  // cost + past / speedup < past, in ns; computed here from scratch.
+  // The condition cost + past / speedup < past, in ns, computed independently.
   for (double speedup : {1.5, 3.0, 10.0}) {
     for (uint32_t queue : {0u, 10u, 64u, 640u}) {
       PolicyOptions o;
@@ -33,7 +33,7 @@ TEST(Policy, break_even_is_where_the_formula_puts_it) {
   }
 }
 
-// What was measured takes the place of what is assumed.
+// A measured speedup replaces the assumed one.
 TEST(Policy, a_measured_speedup_moves_the_break_even) {
   MethodSnapshot m = sampled(480'000);
   PolicyOptions o;
@@ -51,12 +51,12 @@ TEST(Policy, unsampled_work_counts_calls_and_iterations) {
   MethodSnapshot m = method();
   m.can_instrument = false;
   m.calls = 3749;
-  m.iterations = 1;  // of half the instructions
+  m.iterations = 1;  // which runs half of the instructions
   EXPECT_EQ(ask(m).action, Action::kKeep) << "just not worth it";
   m.iterations = 3;
   EXPECT_EQ(ask(m).action, Action::kRecompile);
   m.calls = 1;
-  m.loops = 3;  // an iteration is taken to run a quarter of the instructions
+  m.loops = 3;  // an iteration is assumed to run a quarter of the instructions
   m.iterations = 4 * 3748;
   EXPECT_EQ(ask(m).action, Action::kKeep);
   m.iterations = 4 * 3750;
@@ -75,7 +75,7 @@ TEST(Policy, sampled_work_is_scaled_by_the_share_that_is_sampled) {
 
 TEST(Policy, samples_that_counted_little_outweigh_many_calls) {
   MethodSnapshot m = sampled(16'000);
-  m.calls = 1'000'000;  // they return at once
+  m.calls = 1'000'000;  // calls that return at once
   EXPECT_EQ(ask(m).action, Action::kKeep);
 }
 
@@ -137,7 +137,8 @@ TEST(Policy, more_work_is_never_less_of_a_reason) {
   int turned = 0;
   for (int i = 0; i < 5000; ++i) {
     MethodSnapshot m = random_method(random);
-    m.osr_ready = m.osr_requested = false;  // else a call that has grown long waits for its loop
+    m.osr_ready = m.osr_requested = false;  // otherwise a call that has become long would wait for
+                                            // its loop
     double priority = 0;
     bool compiled = false;
     for (int step = 0; step < 12; ++step) {

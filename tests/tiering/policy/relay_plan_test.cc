@@ -1,4 +1,4 @@
-// When code is moved together: tables of snapshots.
+// Code-cache compaction: when code is moved together, as tables of snapshots.
 #include "tiering/policy/compaction_plan.h"
 
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 namespace uptier::tiering::relay_plan_test {
 namespace {
 
-constexpr uint32_t kLines = 64;  // of a page
+constexpr uint32_t kLines = 64;  // per page
 
-// `count` bodies of `lines` lines, each at the start of the page behind that of the one before.
+// `count` bodies of `lines` lines, each at the start of its own page.
 RelaySnapshot one_a_page(uint32_t count, uint32_t lines) {
   RelaySnapshot s;
   s.most_bytes = 1 << 20;
@@ -61,7 +61,7 @@ TEST(RelayPlan, full_pages_are_left_alone) {
 }
 
 TEST(RelayPlan, pages_with_code_that_stays_are_not_counted_as_freed) {
-  // Half of the lines of each page are of nobody who can move.
+  // Half of the used lines of each page belong to code that cannot move.
   RelaySnapshot s = one_a_page(32, 8);
   std::ranges::fill(s.lines_used, uint8_t{16});
   EXPECT_EQ(plan_relay(s, {.holes = 0.5}).why, RelayWhy::kNone) << "it would free nothing";
@@ -105,7 +105,7 @@ TEST(RelayPlan, when_room_is_wanting_fewer_pages_and_holes_will_do) {
   EXPECT_EQ(plan_relay(s, {.holes = 0.9}).why, RelayWhy::kNone) << "8 pages would become 6";
 }
 
-// What a plan has moved together stays there.
+// Code that one plan has moved together is not moved by the next.
 TEST(RelayPlan, moved_code_is_not_moved_again) {
   std::mt19937 random(7);
   for (int round = 0; round < 50; ++round) {

@@ -1,4 +1,4 @@
-// What a saved profile does to decisions: a pure function of the snapshot like all else.
+// The effect of a saved profile on decisions: like all inputs, a pure function of the snapshot.
 #include <gtest/gtest.h>
 
 #include "tiering/policy/policy.h"
@@ -6,8 +6,8 @@
 namespace uptier::tiering::upf_policy_test {
 namespace {
 
-// A method of 100 instructions that has not run yet: it costs 250 us to optimize, so it is worth it
-// from 375 us on.
+// A method of 100 instructions that has not run yet: optimizing it costs 250 us, which pays from
+// 375 us on.
 MethodSnapshot new_method(uint64_t saved_work, uint64_t saved_samples) {
   MethodSnapshot m;
   m.instructions = 100;

@@ -1,4 +1,4 @@
-// What is decided about values of parameters, as a table.
+// Decisions about values of parameters, as a table.
 #include "tiering/policy/value_policy.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What the system refuses a runtime is an error of create, not the end of the process.
+// If the system refuses a resource, Runtime::create returns an error and the process goes on.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/resource.h>
@@ -13,7 +13,8 @@
 namespace uptier::test::create_refused_test {
 namespace {
 
-// Threads that are made while one is there are refused: no address space has room for their stacks.
+// While an object of this class exists, creating threads fails: their stacks do not fit into the
+// address space.
 class NoThreads {
  public:
   NoThreads() {
@@ -70,8 +71,8 @@ uint64_t address_space() {
   return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Returns how a child ends that creates a runtime with so much address space more than it has: 0
-// when there is one, 1 when it was refused.
+// Returns how a child ends that creates a runtime with `more` bytes of address space beyond its
+// current size: 0 if that works, 1 if it is refused.
 int create_with(uint64_t more) {
   pid_t child = fork();
   if (child == 0) {

@@ -1,5 +1,5 @@
-// Guards of bodies that lie in other bodies, in a runtime: where they leave for, whose exits they
-// are, and what becomes of the callers when one fails too often.
+// Guards of inlined bodies in a runtime: where they exit to, which method their exits count for,
+// and how the callers are treated if a guard fails too often.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace uptier::test::deopt_inlined_test {
 namespace {
 
-// `add` leaves what overflows to its host; `twice` calls it in a loop.
+// `add` exits to its host on overflow; `twice` calls it in a loop.
 constexpr const char* kText = R"(
 func @add(i32, i32) -> i64 {
 b0(v0: i32, v1: i32):
@@ -83,7 +83,7 @@ class Pair : public Host {
     return at == all.methods.end() ? MethodReport() : *at;
   }
   MethodReport add() const { return report_of("add"); }
-  // Bodies in the code that calls of `twice` reach.
+  // Returns the number of bodies inlined into the code that calls of `twice` reach.
   uint32_t inlined() const {
     uint32_t most = 0;
     MethodReport m = report_of("twice");
@@ -120,7 +120,8 @@ TEST(DeoptInlined, the_host_finishes_the_callee_and_the_caller_goes_on_with_its_
   auto p = warm_pair();
   EXPECT_EQ(Pair::resumed, 0u);
   EXPECT_EQ(p->twice(kBig, kBig, 5), 5 + 2 * 5 * (2 * int64_t{kBig}));
-  // The first exit leaves for a caller in baseline code, whose second call reaches `add` itself.
+  // The first exit continues in baseline code of the caller, whose second call reaches `add`
+  // itself.
   EXPECT_EQ(Pair::resumed, 2u);
   MethodReport add = p->add();
   ASSERT_EQ(add.exits.size(), 1u);

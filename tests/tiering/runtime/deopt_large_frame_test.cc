@@ -1,4 +1,4 @@
-// A frame of the host's with many slots, dropped by a trap: nothing of it stays behind.
+// A host frame with many slots that a trap drops: no memory of it leaks.
 #include <malloc.h>
 
 #include <optional>
@@ -27,7 +27,7 @@ b0:
 )";
 }
 
-// Resumes by calling a method that traps, as an interpreter calls compiled code.
+// Resumes by calling a method that traps, as an interpreter that calls compiled code does.
 class TrappingHost : public Host {
  public:
   explicit TrappingHost(Runtime& runtime) : module_(parse_or_die(guarded())) {

@@ -1,5 +1,5 @@
-// Leaving optimized code in a runtime: exits into baseline code and into the host's interpreter,
-// how they are counted, and what follows from many of them.
+// Deoptimization in a runtime: exits into baseline code and into the host's interpreter, how they
+// are counted, and how the runtime reacts to many of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::vector<std::string> actions(const Report& r) {
   return all;
 }
 
-// What a method runs that was optimized with the profile of many short calls.
+// A method that was optimized with the profile of many short calls.
 struct RareRuntime : IrRuntime {
   explicit RareRuntime(std::initializer_list<std::pair<const char*, const char*>> more = {})
       : IrRuntime(parse_or_die(kRare), make_options(more)), scope(*runtime) {
@@ -89,7 +89,7 @@ TEST(Deopt, a_block_that_is_left_for_often_is_in_the_next_version) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(r.call("sum", {2000}).bits, sum_of(2000));
   m = r.report_of("sum");
   ASSERT_EQ(m.exits.size(), 1u);
-  EXPECT_EQ(m.exits[0].exits, 5u);  // none from the second version
+  EXPECT_EQ(m.exits[0].exits, 5u);  // the second version had none
   EXPECT_EQ(m.exits[0].retries, 1u);
 }
 
@@ -106,7 +106,7 @@ TEST(Deopt, the_decision_names_the_site_and_the_limit) {
 }
 
 TEST(Deopt, code_to_leave_for_is_made_once_and_again_after_eviction) {
-  RareRuntime r({{"trials", "off"}});  // which keep baseline code for a while
+  RareRuntime r({{"trials", "off"}});  // trials keep baseline code for a while
   auto baseline = [&] {
     MethodReport m = r.report_of("sum");
     return std::ranges::count_if(m.versions, [](const VersionReport& v) {
@@ -120,9 +120,9 @@ TEST(Deopt, code_to_leave_for_is_made_once_and_again_after_eviction) {
   EXPECT_EQ(baseline(), 1);
 }
 
-// ---- Guards that the host declared ------------------------------------------------------------
+// ---- Guards declared by the host ----------------------------------------------------------------
 
-// Adds; what overflows is the interpreter's business.
+// Adds; on overflow it exits to the interpreter.
 constexpr const char* kGuarded = R"(
 func @add(i32, i32, f64) -> i64 {
 b0(v0: i32, v1: i32, v2: f64):
@@ -249,7 +249,8 @@ TEST(Deopt, without_a_host_to_resume_a_guard_that_fails_ends_the_call) {
   }
 }
 
-// 3, 6, 12 exits are too many each for the one before; the fourth time there is no more optimizing.
+// Each version is given up after 3, 6 and 12 exits; after the fourth, the method is not optimized
+// again.
 TEST(Deopt, a_guard_of_the_host_s_that_fails_often_keeps_the_method_in_baseline_code) {
   GuardRuntime r({{"policy", "always"}, {"workers", "0"}, {"exit_limit", "3"}});
   for (int i = 0; i < 100; ++i) r.add(i, 2);
@@ -305,7 +306,7 @@ TEST(Deopt, exits_work_on_threads_that_are_not_attached) {
   EXPECT_GT(stress_count(r.runtime->report(), "guard").forced, 0u);
 }
 
-// Threads leave while their code is replaced, evicted and made again.
+// Threads exit while their code is replaced, evicted and compiled again.
 TEST(Deopt, threads_leave_while_code_comes_and_goes) {
   IrRuntime r(parse_or_die(kRare), options({{"policy", "always"},
                                             {"flush_first", "2"},
@@ -341,8 +342,8 @@ TEST(Deopt, threads_leave_while_code_comes_and_goes) {
 
 // ---- Frames that are called back --------------------------------------------------------------
 
-// Says in the second word which round it is in, and runs until the first is set; a guard in the
-// loop holds but for one argument.
+// Stores the number of its round in the second word, and runs until the first word is set; a guard
+// in the loop fails for one argument value only.
 constexpr const char* kSpin = R"(
 func @nothing() {
 b0:
@@ -370,7 +371,7 @@ b2:
 }
 )";
 
-// One thread loops in optimized code. Others let the guard fail until it is banned.
+// One thread loops in optimized code. Calls on another one fail the guard until it is banned.
 TEST(Deopt, a_frame_that_loops_in_code_that_is_given_up_is_called_back) {
   IrRuntime r(parse_or_die(kSpin), options({{"policy", "always"},
                                             {"flush_first", "1"},
@@ -396,12 +397,12 @@ TEST(Deopt, a_frame_that_loops_in_code_that_is_given_up_is_called_back) {
   });
   EXPECT_TRUE(wait([&] { return round != 0; }));
   uint64_t left = r.report_of("spin").left;
-  // An exit that meets the worker at work leaves the ban to the next one.
+  // If the worker is busy at an exit, the next exit bans the guard.
   auto banned = [&] { return !actions(r.runtime->report()).empty(); };
   for (int i = 0; i < 1000 && !banned(); ++i) {
     EXPECT_EQ(r.call("spin", {word, 7}).trap.code, TrapCode::kGuardFailed);
   }
-  // The failing calls left; the other thread is called back.
+  // The failing calls have exited; the other thread is called back.
   auto failed = [&] { return r.report_of("spin").exits.at(0).exits; };
   EXPECT_TRUE(wait([&] { return r.report_of("spin").left >= left + failed() + 1; }));
   stop = 1;

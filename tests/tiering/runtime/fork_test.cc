@@ -1,4 +1,4 @@
-// Children of fork(): they leave their parent's runtimes alone, by themselves.
+// Children of fork(): they do not touch the runtimes of their parent, without help from the host.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,14 +14,16 @@
 #include "uptier/trace.h"
 #include "uptier/uptier.h"
 
-// Asked by LeakSanitizer when a process exits: a forked child has what other threads held, for good.
+// LeakSanitizer calls this when a process exits: in a forked child, memory that other threads held
+// is never freed.
 static bool g_forked = false;
 extern "C" int __lsan_is_turned_off() { return g_forked; }
 
 namespace uptier::test::fork_test {
 namespace {
 
-// What the child ends with: 0, or what `child` returns. A child that hangs is killed, and -1.
+// Returns the child's exit code, which is the result of `child`. A child that hangs is killed, and
+// the result is -1.
 template <typename F>
 int code_of_child(F child) {
   fflush(stdout);
@@ -36,7 +38,7 @@ int code_of_child(F child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Does nothing but leave: static and thread_local objects are destroyed.
+// The child only exits: static and thread_local objects are destroyed.
 int code_of_child_that_exits() {
   fflush(stdout);
   fflush(stderr);
@@ -104,7 +106,7 @@ TEST(Fork, a_child_that_only_exits_leaves_the_parents_trace_whole) {
       ASSERT_EQ(code_of_child_that_exits(), 0) << k;
     }
     busy.finish();
-  }  // the trace ends
+  }  // ends the trace
   const std::string bytes = contents(file);
   Result<profile::TraceSummary> summary = profile::validate(std::as_bytes(std::span(bytes)));
   ASSERT_TRUE(summary.ok()) << summary.error().message;
@@ -119,7 +121,7 @@ TEST(Fork, a_child_may_destroy_what_it_has_and_nothing_is_written) {
   MethodId m = w.at_least(3);
   ThreadScope scope(*w.runtime);
   for (uint64_t n = 0; n < 100; ++n) w.call(m, {n});
-  w.runtime->flush();  // from here on the worker has nothing to do
+  w.runtime->flush();  // the worker has no work from here on
   const std::string before = contents(file);
   EXPECT_EQ(code_of_child([&] {
               w.runtime->detach();
@@ -131,7 +133,7 @@ TEST(Fork, a_child_may_destroy_what_it_has_and_nothing_is_written) {
   EXPECT_EQ(w.call(m, {7}).bits, 7u);
 }
 
-// Each bit is something that was wrong.
+// Returns a bit for each call that gives a wrong answer.
 int what_answers_otherwise(Workshop& w, MethodId m, NativeStack* stack) {
   Runtime& r = *w.runtime;
   auto forked = [](const Error& e) { return e.code == ErrorCode::kForked; };
@@ -205,7 +207,8 @@ int makes_its_own() {
   return scope.status().ok() && total == 4950 + 3 + 2 + 1 ? 0 : 1;
 }
 
-// Others make and destroy runtimes at the time of the fork, which takes locks of the process.
+// Other threads create and destroy runtimes at the time of the fork, which takes process-wide
+// locks.
 TEST(Fork, a_child_makes_runtimes_of_its_own_on_the_thread_that_forked) {
   Workshop w(options({{"interval", "1"}}));
   MethodId m = w.adder(1);
@@ -218,7 +221,7 @@ TEST(Fork, a_child_makes_runtimes_of_its_own_on_the_thread_that_forked) {
   for (int k = 0; k < 50; ++k) {
     ASSERT_EQ(code_of_child([] {
                 int code = makes_its_own();
-                return code != 0 ? code : code_of_child(makes_its_own);  // and its child
+                return code != 0 ? code : code_of_child(makes_its_own);  // and a child of the child
               }),
               0)
         << k;

@@ -1,4 +1,4 @@
-// What runs below guest frames waits only for reasons that are counted, and not at all once code is there.
+// Code below guest frames waits only for counted reasons, and never once the guest's code exists.
 #include "tiering/runtime/guest_waits.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Why = tiering::GuestWaits::Why;
 
-// The calling thread is attached to the runtime that is asked about.
+// The calling thread must be attached to the runtime.
 uint64_t count(Why why) {
   const auto* engine = static_cast<const tiering::Engine*>(sampler::current_context()->runtime);
   return engine->guest->waits.count(why);

@@ -1,4 +1,4 @@
-// Results do not depend on the floating-point environment of the host, which is as before afterwards.
+// Results do not depend on the host's floating-point environment, which is restored afterwards.
 #include <gtest/gtest.h>
 #include <immintrin.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 const Signature kDoubles{{Type::kF64}, Type::kF64};
 constexpr unsigned kFtzDaz = 0x8040, kUp = 0x4000, kToZero = 0x6000;
-constexpr unsigned kStandard = 0x1f80, kUnmasked = kStandard & ~0x0e80u;  // not inexact
+constexpr unsigned kStandard = 0x1f80, kUnmasked = kStandard & ~0x0e80u;  // all but inexact
 constexpr unsigned kEnvironments[] = {kStandard | kFtzDaz, kStandard | kUp, kStandard | kToZero,
                                       kUnmasked};
 
@@ -29,7 +29,8 @@ class Environment {
 
 double smallest() { return 0x1p-1022; }
 
-// Bodies whose results another environment changes, or ends with a signal; `bits` is the argument.
+// Bodies whose result changes in another environment, or which end with a signal there; `bits` is
+// the argument.
 struct Program {
   const char* name;
   double argument;
@@ -75,7 +76,7 @@ TEST(HostFloats, change_no_result_in_any_tier_and_are_as_before) {
       std::vector<uint64_t> got;
       {
         Environment e(mxcsr);
-        got = results(tier);  // the worker is made in it, and compiles
+        got = results(tier);  // creates the worker in this environment; it compiles
         after = _mm_getcsr();
       }
       EXPECT_EQ(got, expected) << tier << " " << std::hex << mxcsr;
@@ -109,12 +110,12 @@ TEST(HostFloats, flags_and_all_are_as_before_when_invoke_returns_or_traps) {
   }
 }
 
-// The raised flags of the guest do not become the host's.
+// Flags that the guest raises do not reach the host.
 TEST(HostFloats, what_the_guest_raises_is_not_seen_by_the_host) {
   Workshop w(options({{"workers", "0"}}));
   ThreadScope scope(*w.runtime);
   MethodId inverse = w.add("inverse", kDoubles, kPrograms[4].body);
-  w.call(inverse, {0});  // compiled
+  w.call(inverse, {0});  // compiles it
   feclearexcept(FE_ALL_EXCEPT);
   EXPECT_EQ(w.call(inverse, {0}).bits, std::bit_cast<uint64_t>(HUGE_VAL));
   EXPECT_EQ(fetestexcept(FE_DIVBYZERO), 0);

@@ -1,5 +1,5 @@
-// Methods of a host that are hardly called, loops that are stopped from outside, and runtimes that
-// are destroyed too early.
+// Host methods that are seldom called, loops that are stopped from outside, and runtimes that are
+// destroyed too early.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -16,7 +16,7 @@ int64_t interpret(int64_t x) {
   return x + 1;
 }
 
-// Methods whose interpreter is a C function, and how often they were asked for a body.
+// Methods whose interpreter is a C function; counts how often a body was requested.
 class Interpreted : public Host {
  public:
   explicit Interpreted(const Options& o) : runtime(std::move(*Runtime::create(o))) {}
@@ -53,7 +53,7 @@ TEST(HostMethods, what_is_never_called_costs_no_code) {
   host.add(false);
   uint64_t before = code();
   std::vector<MethodId> all;
-  for (int n = 0; n < 60; ++n) all.push_back(host.add(true));  // their stubs are there
+  for (int n = 0; n < 60; ++n) all.push_back(host.add(true));  // makes their stubs
   EXPECT_EQ(code(), before);
   ThreadScope scope(*host.runtime);
   EXPECT_EQ(call(host, all[50], 1), 2u);
@@ -61,7 +61,7 @@ TEST(HostMethods, what_is_never_called_costs_no_code) {
   EXPECT_GT(code(), before);
 }
 
-// A thread that ends flushes what it has counted, however little.
+// A thread that ends flushes its counts, however small.
 TEST(HostMethods, a_thread_that_ends_is_no_reason_to_compile) {
   for (const char* workers : {"0", "1"}) {
     Interpreted host(options({{"workers", workers}, {"flush_first", "32"}}));
@@ -74,7 +74,7 @@ TEST(HostMethods, a_thread_that_ends_is_no_reason_to_compile) {
     EXPECT_EQ(host.built, 0) << workers;
     {
       ThreadScope scope(*host.runtime);
-      EXPECT_EQ(call(host, m, 1), 2u);  // of all threads together the 32nd
+      EXPECT_EQ(call(host, m, 1), 2u);  // the 32nd call of all threads together
     }
     host.runtime->flush();
     for (auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -90,7 +90,7 @@ TEST(HostMethods, a_thread_that_ends_is_no_reason_to_compile) {
 std::atomic<int32_t> asked{0};
 std::atomic<uint64_t> answers{0};
 
-// Called by compiled code on the thread that is to stop: it may collect, wait, or end the call.
+// Compiled code calls this on the thread to stop: it may collect garbage, wait, or end the call.
 void answer() {
   if (asked.exchange(0) == 2) return Runtime::raise(TrapCode::kHost, 7);
   ++answers;
@@ -105,7 +105,7 @@ void build_endless(FunctionBuilder& b) {
   b.switch_to(loop);
   b.loop_header();
   b.def(n, b.binary(Opcode::kAdd, b.use(n), b.i64(1)));
-  // Alias class 0: read anew in every round.
+  // Alias class 0, so it is loaded again in every round.
   Value word = b.load(Opcode::kLoad, Type::kI32, {.base = b.ref(&asked)});
   b.branch(word, stop, next);
   b.seal(stop);

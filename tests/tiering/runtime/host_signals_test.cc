@@ -1,5 +1,5 @@
-// Faults become traps whatever signals and alternate stacks a thread of the host's has, and these are
-// as before when it detaches.
+// Faults become traps whatever signal masks and alternate stacks a host thread has; both are
+// restored when it detaches.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
@@ -40,7 +40,7 @@ TEST(HostSignals, that_are_blocked_hold_no_trap_back) {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
     pthread_sigmask(SIG_SETMASK, nullptr, &before);
-    expect_traps(w);  // each invoke attaches
+    expect_traps(w);  // each invoke attaches the thread
     {
       ThreadScope scope(*w.runtime);
       expect_traps(w);
@@ -54,7 +54,7 @@ TEST(HostSignals, that_are_blocked_hold_no_trap_back) {
   });
 }
 
-// An alternate stack of `bytes` above a page that nobody may touch.
+// An alternate signal stack of `bytes` above a guard page.
 class HostStack {
  public:
   explicit HostStack(size_t bytes) : bytes_(bytes) {

@@ -1,5 +1,5 @@
-// A host with an interpreter of its own: loops that go over to compiled code and come back, guesses
-// that are wrong, fixed tiers, and when the host is asked what.
+// A host with its own interpreter: loops that switch to compiled code and back, wrong speculation,
+// fixed tiers, and when the host is called.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@ namespace {
 // ---- Loops that go back and forth -------------------------------------------------------------
 
 TEST(HostTier, exits_whose_interpreter_enters_the_loop_again_nest_no_deeper_than_the_constant) {
-  // The limits on exits do not help here: none is met.
+  // The limits on exits do not matter here: none is reached.
   for (const char* workers : {"0", "1"}) {
     GuardLoop host(options(
         {{"workers", workers}, {"exit_limit", "16777216"}, {"exit_limit_loop", "16777216"}}));
@@ -49,7 +49,7 @@ TEST(HostTier, frames_that_a_trap_drops_do_not_count_as_nested) {
       options({{"workers", "0"}, {"exit_limit", "16777216"}, {"exit_limit_loop", "16777216"}}));
   const uint64_t n = 20'000, every = 5'000;
   EXPECT_EQ(host.run(n, every).bits, GuardLoop::expected(n, every));
-  host.traps_at = n - 5'000;  // in the interpreter, below two exits
+  host.traps_at = n - 5'000;  // in the interpreter, nested in two exits
   for (uint32_t k = 0; k < 2 * Runtime::kMostExitsToHost; ++k) {
     Outcome o = host.run(n, every);
     EXPECT_EQ(o.trap.code, TrapCode::kHost);
@@ -76,7 +76,7 @@ TEST(HostTier, loop_is_not_entered_where_the_stack_has_no_room) {
     return host.runtime().osr_enter(host.method(), LoopId(0), args, frame).has_value();
   };
   EXPECT_TRUE(enters());
-  // Goes down to where little is left.
+  // Recurses until little stack is left.
   auto deep = [&](auto& self) -> bool {
     char taken[1024];
     asm volatile("" : : "r"(taken) : "memory");
@@ -90,8 +90,8 @@ TEST(HostTier, loop_is_not_entered_where_the_stack_has_no_room) {
 
 // ---- Recursion --------------------------------------------------------------------------------
 
-// down(n): a guess that fails at once; the interpreter calls the method again. The body is a leaf,
-// which does not look at the stack.
+// down(n): exits at once; the interpreter then calls the method again. The body is a leaf, which
+// does not check the stack.
 class Descent : public Host {
  public:
   Status build(MethodId, FunctionBuilder& b) override {
@@ -130,7 +130,7 @@ TEST(HostTier, recursion_through_host_resume_alone_traps_stack_exhausted) {
 
 // ---- Limits of exits --------------------------------------------------------------------------
 
-// Keeps the worker busy: its method is described when the test is over.
+// Keeps the worker busy: its `build` ends only when the test is over.
 class SlowHost : public Host {
  public:
   Status build(MethodId, FunctionBuilder& b) override {
@@ -153,13 +153,13 @@ TEST(HostTier, exit_that_meets_the_limit_acts_on_it_though_the_worker_is_busy) {
     ASSERT_TRUE(m.ok());
     const uint64_t n = 200'000;
     EXPECT_EQ(host.run(n, 1'000'000).bits, GuardLoop::expected(n, 1'000'000));
-    host.runtime().flush();  // the loop can be entered now
+    host.runtime().flush();  // makes the loop enterable
     for (uint64_t k = 0; k < 100; ++k) host.runtime().invoke(*m, {{k}});
     slow.began.acquire();
     for (int k = 0; k < 100; ++k) {
       EXPECT_EQ(host.run(n / 10, 10).bits, GuardLoop::expected(n / 10, 10));
     }
-    // In a loop: 5, 10, 20, 40, and it is banned.
+    // The limits in a loop are 5, 10, 20 and 40 exits, then the guard is banned.
     EXPECT_GE(host.resumed, 75u);
     EXPECT_LE(host.resumed, 76u) << "one was there before, at i = 0";
     slow.done.release();
@@ -228,7 +228,7 @@ TEST(HostTier, a_frame_with_a_wrong_slot_shows_under_stress_on_guards) {
     {
       GuardLoop host(o);
       host.wrong_slot = true;
-      // Only the frame of i = 0 is given away, and there the slot does not tell.
+      // Only the frame of i = 0 exits, and there the wrong slot value differs by 1 only.
       EXPECT_EQ(host.run(n, every).bits - GuardLoop::expected(n, every), host.resumed);
     }
     o.stress = "guard=every:3";
@@ -284,7 +284,7 @@ TEST(HostTier, saved_profile_is_enough_only_for_a_host_that_says_so) {
     GuardLoop host(o, at_once);
     EXPECT_EQ(host.run(10, every).bits, GuardLoop::expected(10, every));
     EXPECT_EQ(host.runtime().report().saved.compiled, at_once ? 1u : 0u);
-    // Compiled code leaves at i = 0, and the interpreter goes on from there.
+    // Compiled code exits at i = 0, and the interpreter goes on from there.
     EXPECT_EQ(host.resumed, at_once ? 1u : 0u);
   }
   std::filesystem::remove_all(dir);
@@ -322,7 +322,7 @@ class Least : public Host {
   }
 };
 
-// What was interpreted is not seen, but what runs between that and optimized code is.
+// Interpreted calls are not counted, but calls between those and optimized code are.
 TEST(HostTier, interval_1_counts_what_was_interpreted_first) {
   for (const char* workers : {"0", "1"}) {
     Least host;
@@ -334,7 +334,7 @@ TEST(HostTier, interval_1_counts_what_was_interpreted_first) {
     ThreadScope scope(*runtime);
     const uint64_t args[] = {3};
     for (int k = 0; k < 200'000; ++k) {
-      if (k == 1000) runtime->flush();  // a worker gets a processor when it gets one
+      if (k == 1000) runtime->flush();  // a worker may have to wait for a processor
       ASSERT_EQ(runtime->invoke(least, args).bits, 3u);
     }
     runtime->flush();

@@ -1,4 +1,5 @@
-// Traps that the host raises: which call they end, and where those go that nobody takes.
+// Traps that the host raises: which call each one ends, and what happens to a trap without an
+// invoke.
 #include <gtest/gtest.h>
 
 #include "tests/support/workshop.h"
@@ -41,7 +42,7 @@ TEST(HostTraps, a_trap_of_the_host_names_the_call_that_it_ends) {
   }
 }
 
-// A table of methods where some are the host's: compiled code cannot tell which it calls.
+// A table of methods, some of which are host functions: compiled code cannot tell which it calls.
 TEST(HostTraps, an_indirect_call_ends_with_the_trap_of_a_host_function) {
   for (const char* tier : {"baseline", "instrumented", "optimized", "auto"}) {
     Workshop w(options({{"tier", tier}, {"workers", "0"}, {"policy", "always"}}));
@@ -60,7 +61,7 @@ TEST(HostTraps, an_indirect_call_ends_with_the_trap_of_a_host_function) {
     });
     auto builtin = reinterpret_cast<uint64_t>(&raising);
     for (uint64_t i = 0; i < 40'000; ++i) {
-      // Mostly the entry, so that it is guessed and taken in where that is done.
+      // Mostly the same entry, so that its call is speculated on and inlined where possible.
       Outcome o = w.call(outer, {i % 50 == 49 ? builtin : w.address(add), i});
       if (i % 50 != 49) {
         ASSERT_EQ(o.bits, i + 2) << tier;
@@ -78,7 +79,7 @@ TEST(HostTraps, an_indirect_call_ends_with_the_trap_of_a_host_function) {
 TEST(HostTraps, a_trap_that_nobody_takes_is_counted_and_ends_nothing) {
   Workshop w(options({{"workers", "0"}}));
   ThreadScope scope(*w.runtime);
-  Runtime::raise(TrapCode::kHost, 1);  // with no invoke further up
+  Runtime::raise(TrapCode::kHost, 1);  // with no invoke below
   EXPECT_EQ(w.runtime->report().losses.traps_lost, 1u);
   HostFunction f{"raising", reinterpret_cast<const void*>(raising), kOne};
   MethodId deaf = w.add("deaf", kOne, [=](FunctionBuilder& b) {
@@ -114,7 +115,7 @@ TEST(HostTraps, of_two_traps_at_once_the_later_one_ends_the_call_and_one_is_coun
   EXPECT_EQ(w.runtime->report().losses.traps_lost, 1u);
 }
 
-// Of the second method in a place, and not of the next trap as well.
+// The trap names the second method in its slot, and the next trap does not name it again.
 TEST(HostTraps, a_trap_names_the_method_that_has_gone_and_only_once) {
   Workshop w(full("3"));
   ThreadScope scope(*w.runtime);

@@ -118,7 +118,7 @@ TEST(Interrupt, a_thread_that_is_not_attached_is_not_found) {
   Status s = r.runtime->interrupt(7);
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().code, ErrorCode::kNotFound);
-  EXPECT_TRUE(r.runtime->interrupt());  // all of none
+  EXPECT_TRUE(r.runtime->interrupt());  // all of no invokes
 }
 
 TEST(Interrupt, ends_no_more_invokes_than_it_was_asked_to) {
@@ -147,7 +147,7 @@ TEST(Interrupt, ends_no_more_invokes_than_it_was_asked_to) {
   EXPECT_EQ(r.runtime->report().losses.traps_lost, 0u);
 }
 
-// What the host functions below call; one test at a time.
+// Parameters and results of the host functions below; one test uses them at a time.
 struct Inner {
   IrRuntime* runtime = nullptr;
   std::string method = {};
@@ -241,11 +241,11 @@ TEST(Interrupt, a_deadline_that_is_not_met_leaves_nothing_behind) {
   }
   EXPECT_EQ(r.runtime->invoke(r.method("f"), {&arg, 1}, {.timeout_ns = kMs}).trap.code,
             TrapCode::kInterrupted);
-  n = 50'000'000;  // some times as long as the limit was
+  n = 50'000'000;  // takes several times the limit
   EXPECT_EQ(r.call("sum", {n}).bits, n * (n + 1) / 2);
 }
 
-// A frame that is dropped has entered its blocks and not left them, which edges alone do not say.
+// A dropped frame has entered its blocks but not left them, which edge counts alone do not show.
 TEST(Interrupt, counts_of_code_that_was_ended_are_kept) {
   for (const char* flow : {"edges", "blocks"}) {
     Options o = options({{"tier", "instrumented"}, {"flow", flow}});
@@ -260,7 +260,7 @@ TEST(Interrupt, counts_of_code_that_was_ended_are_kept) {
     ASSERT_GE(f.size(), 2u) << flow;
     ASSERT_GE(leaf.size(), 1u) << flow;
     EXPECT_EQ(f[0], kTries) << flow;
-    // In each try one round at most was between its count and the leaf's.
+    // In each try at most one round was between its own count and the leaf's.
     EXPECT_LE(f[1], leaf[0] + kTries) << flow;
     EXPECT_GE(f[1] + kTries, leaf[0]) << flow;
   }
@@ -270,7 +270,7 @@ TEST(Interrupt, counts_of_code_that_was_ended_are_kept) {
 
 bool g_unheard = false;
 
-// Interrupts its own thread, and leaves the stack: before the thread has heard of it, or after.
+// Interrupts its own thread and leaves the stack, either before or after the thread has noticed.
 extern "C" void interrupt_test_yield() {
   Runtime& r = *g_inner.runtime->runtime;
   sigset_t all;

@@ -1,5 +1,5 @@
-// The tier matrix on IR: every run of tests/ir answers the same through the runtime in every mode,
-// and exhaustive counts equal the reference interpreter's, block for block.
+// The tier matrix on IR: every run of tests/ir gives the same answer through the runtime in every
+// mode, and exhaustive counts equal the reference interpreter's, block for block.
 #include <gtest/gtest.h>
 
 #include "tests/support/ir_corpus.h"
@@ -12,7 +12,7 @@ namespace {
 struct Mode {
   const char* name;
   std::vector<std::pair<const char*, const char*>> options;
-  const char* stress = nullptr;  // must not be 0 over the whole corpus
+  const char* stress = nullptr;  // the stress count must not be 0 over the whole corpus
 };
 
 std::vector<Mode> modes() {
@@ -167,7 +167,7 @@ TEST(IrCounts, exhaustive_counts_equal_the_interpreter_s_block_for_block) {
       return reinterpret_cast<uint64_t>(r.runtime->entry_address(r.host->method(m)));
     };
     for (const CorpusRun& run : file.runs) {
-      // How deep a stack goes differs between executors, and with it the counts.
+      // The depth at which the stack is exhausted differs between executors, and so do the counts.
       if (run.expected.trap == TrapCode::kStackExhausted) continue;
       scratch.fill();
       interpret(oracle, run.method, run.arguments(scratch, jit::Interpreter::address_of));

@@ -1,4 +1,4 @@
-// Which options change while threads run, and that what they are read for goes by them.
+// Options that can change while threads run, and that each change has its effect.
 #include <cstdio>
 #include <set>
 
@@ -10,7 +10,7 @@
 namespace uptier::test::live_settings_test {
 namespace {
 
-// As docs/embedding.md lists them.
+// The same list as in docs/embedding.md.
 const std::set<std::string> kSettable = {"interval",           "burst",          "overhead_budget",
                                          "optimized_interval", "flush_first",    "flush_growth",
                                          "loop_flush_first",   "policy",         "epsilon",
@@ -34,7 +34,7 @@ TEST(LiveSettings, an_option_is_settable_or_for_life) {
   }
   ASSERT_GT(names.size(), 50u);
   for (const std::string& name : kSettable) EXPECT_TRUE(names.contains(name)) << name;
-  // Each by a value that it can have.
+  // Sets each option to a value that it accepts.
   for (const std::string& name : names) {
     Status done{};
     for (const char* value :
@@ -99,7 +99,7 @@ struct Sums {
     Status s = host.runtime->set(name, value);
     ASSERT_TRUE(s.ok()) << s.error().message;
   }
-  // Flushes in the trace so far.
+  // Returns the number of flushes in the trace so far.
   size_t flushes(FlushReason why) const {
     size_t n = 0;
     for (const FlushEvent& f : sink.all<FlushEvent>()) n += f.reason == why;
@@ -120,7 +120,8 @@ Options baseline_rates(const char* adaptive) {
                   {"workers", "0"}});
 }
 
-// 131,072 calls were planned for the next flush. A thread sees the rate again at the next sample.
+// The next flush was planned after 131,072 calls. A thread notices the new setting at its next
+// sample.
 TEST(LiveSettings, flushes_by_calls_come_sooner_at_once) {
   for (const char* adaptive : {"off", "on"}) {
     Sums s(baseline_rates(adaptive));
@@ -130,8 +131,8 @@ TEST(LiveSettings, flushes_by_calls_come_sooner_at_once) {
     s.set("flush_first", "1000");
     s.call(26'000, 2);
     size_t came = s.flushes(FlushReason::kCalls) - before;
-    // At the latest when the calls have grown by a quarter, which is 25,000 here; but samples are
-    // dense where rates do not adapt.
+    // The first flush comes at the latest when the calls have grown by a quarter, which is 25,000
+    // here. At fixed rates samples are dense, so it comes much earlier.
     EXPECT_GE(came, adaptive[1] == 'f' ? 20u : 1u) << adaptive;
     before = s.flushes(FlushReason::kCalls);
     s.call(100'000, 2);
@@ -143,7 +144,7 @@ TEST(LiveSettings, flushes_by_calls_come_sooner_at_once) {
 
 // ---- When a profile is known --------------------------------------------------------------------
 
-// Calls whose profiles differ: the share of the loop's body is not that of one call.
+// Calls with differing profiles: one call does not show the average share of the loop's body.
 void call_unlike(Sums& s, uint64_t times) {
   for (uint64_t i = 0; i < times; ++i) s.call(1, 1 + (i * i + i / 7) % 5);
 }
@@ -181,7 +182,7 @@ TEST(LiveSettings, a_narrower_epsilon_has_a_known_profile_learnt_on) {
   EXPECT_EQ(s.host.report_of("sum").observing, Observing::kKnown);
 }
 
-// What was planned before stands, then they are seldom.
+// The flush that was planned before still happens; later ones are rare.
 TEST(LiveSettings, flushes_become_seldom) {
   Sums s(options({{"adaptive", "off"},
                   {"policy", "never"},
@@ -223,13 +224,13 @@ TEST(LiveSettings, bursts_get_another_length_at_fixed_rates) {
   s.host.runtime->flush();
   MethodReport m = s.host.report_of("sum");
   EXPECT_NEAR(static_cast<double>(m.bursts - from), 1e7 / (4 * 320), 1'000);
-  // Each burst stands for as many iterations as it was drawn from.
+  // Each burst stands for the iterations it was sampled from.
   Profile p = s.host.runtime->profile();
   const MethodProfile& sum = p.methods.begin()->second;
   EXPECT_NEAR(sum.estimate(SlotKind::kBlock, 2)->total / 21e6, 1, 0.05);
 }
 
-// The slots of what is observed already measure what its samples stand for.
+// Streams that are already observed keep the burst length that their weights are based on.
 TEST(LiveSettings, bursts_of_rates_that_adapt_are_those_of_what_is_observed_later) {
   Sums s(baseline_rates("on"));
   s.set("burst", "1000");
@@ -242,7 +243,8 @@ TEST(LiveSettings, bursts_of_rates_that_adapt_are_those_of_what_is_observed_late
   EXPECT_GE(p.methods.begin()->second.counts[1] / m.bursts, 500u) << "long ones";
 }
 
-// ---- The policy's, and what is kept -----------------------------------------------------------
+// ---- Settings of the policy, and limits on kept records
+// -------------------------------------------
 
 TEST(LiveSettings, a_log_replays_with_what_was_set) {
   Options o = options({{"workers", "0"}, {"measure_rates", "off"}, {"value_samples", "1000000"}});

@@ -1,4 +1,4 @@
-// Settings that change while threads run, and policies of a host's own.
+// Settings that change while threads run, and a host's own policies.
 #include <atomic>
 #include <set>
 #include <thread>
@@ -57,7 +57,7 @@ class Live : public testing::Test {
     ASSERT_TRUE(s.ok()) << s.error().message;
   }
   void observe(Sampling how) { ASSERT_TRUE(host_->runtime->observe(how).ok()); }
-  // Sampled calls of `twice` so far.
+  // Returns the number of sampled calls of `twice` so far.
   uint64_t sampled() {
     host_->runtime->flush();
     return host_->report_of("twice").sampled_calls;
@@ -100,7 +100,7 @@ Options fixed_rates() {
 }
 Options adaptive_rates() { return options({{"policy", "never"}, {"workers", "0"}}); }
 
-// A thread notices at the latest when its calls have grown by a quarter.
+// A thread notices the change at the latest when its calls have grown by a quarter.
 TEST_F(Live, interval_changes_for_all_methods) {
   start(fixed_rates());
   EXPECT_NEAR(static_cast<double>(sampled_in(100'000)), 25'000, 1'000);
@@ -225,7 +225,8 @@ TEST_F(Live, threads_go_on_while_everything_changes) {
   EXPECT_FALSE(wrong);
 }
 
-// ---- A policy of the host's ---------------------------------------------------------------------
+// ---- A host's own policy
+// -------------------------------------------------------------------------
 
 class Chosen : public Policy {
  public:
@@ -251,10 +252,10 @@ TEST_F(Live, a_policy_of_the_hosts_decides) {
   call(100'000);
   EXPECT_EQ(host_->report_of("twice").tier, Tier::kOptimized);
   for (const DecisionRecord& d : host_->runtime->report().decisions) {
-    bool asked = d.inputs.starts_with("tier=");  // and not a trial of what it chose
+    bool asked = d.inputs.starts_with("tier=");  // not a trial of the chosen code
     if (!asked) continue;
     EXPECT_TRUE(d.reason.ends_with("chosen")) << d.reason;
-    // What the library would have said stands in the inputs.
+    // The inputs lead to the decision that the library itself would have made.
     ASSERT_TRUE(replay(d, {}).ok());
     EXPECT_NE(replay(d, {})->reason, d.reason);
   }

@@ -1,4 +1,4 @@
-// Records of log probes, from the threads that made them to whoever asks.
+// Records of log probes, from the threads that made them to the reader.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -72,7 +72,7 @@ TEST(Log, the_latest_stay_and_the_others_are_counted) {
   third.join();
   for (uint64_t i = 0; i < kCalls; ++i) r.call("f", {i});
   std::vector<LogRecord> log = r.runtime->read_log();
-  // Of the two threads that have gone the latest 16 together.
+  // The latest 16 records of the two ended threads together.
   ASSERT_EQ(log.size(), 2 * kKept);
   EXPECT_EQ(log[7].value, 1'000'000 + kCalls);
   EXPECT_EQ(log[8].value, 2'000'000u);

@@ -27,7 +27,8 @@ TEST(ManyRuntimes, live_at_the_same_time_and_each_runs_and_traps) {
       EXPECT_EQ(o.trap.code, TrapCode::kDivideByZero) << i;
       EXPECT_EQ(o.trap.method, divisions[i]);
     }
-    // The places of those that go are found empty, and those behind them are found.
+    // Destroys every second runtime: their registry slots are skipped, and later slots are still
+    // found.
     if (round == 0) {
       for (size_t i = 0; i + 1 < all.size(); ++i) {
         all.erase(all.begin() + static_cast<ptrdiff_t>(i));

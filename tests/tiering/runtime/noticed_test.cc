@@ -1,4 +1,4 @@
-// What an embedder gets wrong in silence: it is counted, said once, or refused.
+// Mistakes of embedders that would have no visible effect are counted, logged once, or refused.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -11,7 +11,7 @@
 namespace uptier::test::noticed_test {
 namespace {
 
-// What the library logs.
+// The messages that the library logs.
 struct Lines {
   std::mutex mutex;
   std::vector<std::pair<LogLevel, std::string>> all;
@@ -67,7 +67,7 @@ TEST(Noticed, attached_threads_lose_no_calls) {
   {
     Workshop w(lines.in(options({{"workers", "0"}})));
     MethodId m = w.adder(1);
-    w.call(m, {1});  // attaches
+    w.call(m, {1});  // attaches the thread
     ThreadScope scope(*w.runtime);
     auto* add = w.runtime->entry<uint64_t(uint64_t)>(m);
     for (uint64_t i = 0; i < 1000; ++i) add(i);
@@ -200,16 +200,16 @@ TEST(Noticed, methods_that_share_a_key_are_counted_where_name_or_body_differs) {
   Workshop w(lines.in(options({{"workers", "0"}})));
   ThreadScope scope(*w.runtime);
   auto shared = [&] { return w.runtime->report().losses.keys_shared; };
-  // Instances of one module.
+  // Two instances of one module.
   w.call(add_keyed(w, {1, 1}, "f", 0), {1});
   w.call(add_keyed(w, {1, 1}, "f", 0), {1});
   EXPECT_EQ(shared(), 0u);
-  // Another body, which shows when it is described.
+  // A different body, which is noticed when it is described.
   MethodId other = add_keyed(w, {1, 1}, "f", 1);
   EXPECT_EQ(shared(), 0u);
   w.call(other, {1});
   EXPECT_EQ(shared(), 1u);
-  // Another name, and body: one method.
+  // A different name and a different body: one method is counted.
   w.call(add_keyed(w, {1, 1}, "g", 1), {1});
   EXPECT_EQ(shared(), 2u);
   w.runtime->flush();
@@ -218,7 +218,7 @@ TEST(Noticed, methods_that_share_a_key_are_counted_where_name_or_body_differs) {
 
 // ---- Bodies ---------------------------------------------------------------------------------------
 
-// Describes a body with another number of blocks each time.
+// Describes a body with a different number of blocks each time.
 struct Unsteady : Host {
   Status build(MethodId, FunctionBuilder& b) override {
     for (uint64_t i = 0; i <= builds % 7; ++i) {
@@ -290,7 +290,7 @@ TEST(Noticed, reports_of_optimized_code_say_that_they_are_behind) {
   EXPECT_FALSE(row_of(*w.runtime, never).behind);
   EXPECT_NE(w.runtime->report().text().find("fall behind: optimized code ran that counts nothing"),
             std::string::npos);
-  // So does what leaves the process: profiles, and files of them.
+  // Profiles and profile files report the same.
   const Profile profile = w.runtime->profile();
   const std::vector<std::byte> bytes = profile_to_file(profile, {});
   Result<ProfileFile> file = profile_from_file(bytes);
@@ -305,7 +305,7 @@ TEST(Noticed, reports_of_optimized_code_say_that_they_are_behind) {
   }
 }
 
-// No file grows meanwhile, as on a full disk.
+// While this object exists, no file can grow, as on a full disk.
 class FullDisk {
  public:
   FullDisk() {

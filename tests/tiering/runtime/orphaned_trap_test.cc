@@ -1,4 +1,4 @@
-// Entries that are called with no invoke around them: what traps ends the process, and says why.
+// Entries that are called with no invoke around them: a trap ends the process with a message.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -8,13 +8,14 @@
 namespace uptier::test::orphaned_trap_test {
 namespace {
 
-// Where sanitizers, or tests before, have left handlers, faults would be theirs.
+// Removes handlers of sanitizers or earlier tests, which would take the faults.
 void with_default_handlers() {
   for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) signal(s, SIG_DFL);
 }
 
 MethodId add_unbuilt(Workshop& w) {
-  return w.add("unbuilt", kOne, [](FunctionBuilder& b) { b.ret(b.f64(1)); });  // of another type
+  return w.add("unbuilt", kOne,
+               [](FunctionBuilder& b) { b.ret(b.f64(1)); });  // returns the wrong type
 }
 
 MethodId add_division(Workshop& w) {
@@ -55,7 +56,7 @@ TEST_F(OrphanedTrapDeathTest, of_a_fault_names_method_and_trap) {
   }
 }
 
-// Frames of compiled code up to the end of the stack.
+// Fills the stack with frames of compiled code.
 TEST_F(OrphanedTrapDeathTest, of_a_stack_that_is_exhausted_has_room_to_say_so) {
   EXPECT_DEATH(
       {
@@ -72,7 +73,7 @@ TEST_F(OrphanedTrapDeathTest, of_a_stack_that_is_exhausted_has_room_to_say_so) {
       "uptier: trap call stack exhausted in endless: no invoke is under way");
 }
 
-// The invoke of another stack does not count.
+// An invoke on another stack does not count.
 TEST_F(OrphanedTrapDeathTest, of_a_stack_without_an_invoke_of_its_own) {
   EXPECT_DEATH(
       {

@@ -1,4 +1,5 @@
-// Frames of old optimized code are called back at the headers of long loops, and go on in newer.
+// Frames of old optimized code are called back at the headers of long loops, and go on in newer
+// code.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace {
 using jit::PollRun;
 using jit::PollWords;
 
-// One call that lasts: @main's loop calls @one for half of its rounds, then @two.
+// One long call: @main's loop calls @one for the first half of its rounds, then @two.
 constexpr const char* kPhases = R"(
 func @one(i64) -> i64 {
 b0(v0: i64):
@@ -140,7 +141,7 @@ TEST(OsrOut, a_loop_gets_no_more_versions_than_a_method) {
 }
 
 TEST(OsrOut, a_worker_in_the_background_moves_it_too) {
-  // Until the worker is done before the loop is.
+  // Grows until the worker finishes before the loop does.
   uint64_t rounds = 30'000'000, osr_outs = 0;
   for (; osr_outs == 0 && rounds < 10'000'000'000; rounds *= 4) {
     Options o = options({{"policy", "always"},
@@ -155,7 +156,7 @@ TEST(OsrOut, a_worker_in_the_background_moves_it_too) {
   EXPECT_GE(osr_outs, 1u);
 }
 
-// What a frame's move needs of the stack is computed, not found there.
+// Frame moves must compute every word they need: stale stack words are junk.
 [[gnu::noinline]] void leave_junk_on_the_stack() {
   volatile uint64_t junk[8192];
   for (volatile uint64_t& word : junk) word = 0x7fff'0000'0000;
@@ -187,7 +188,7 @@ TEST(OsrOut, forced_at_every_header_it_changes_no_answer) {
   }
 }
 
-// ---- Which loops ask --------------------------------------------------------------------------
+// ---- Loops that poll ----------------------------------------------------------------------------
 
 constexpr const char* kLoops = R"(
 func @leaf(i32) -> i32 {
@@ -231,7 +232,7 @@ TEST(OsrOut, loops_ask_whose_rounds_are_long) {
   EXPECT_TRUE(jit::loops_that_poll(m.functions[0], {}, true).empty());
 }
 
-// ---- Words ------------------------------------------------------------------------------------
+// ---- Poll words ---------------------------------------------------------------------------------
 
 TEST(PollWords, words_are_0_and_come_back_with_their_owner) {
   alignas(4) std::array<uint8_t, 16> data = {};

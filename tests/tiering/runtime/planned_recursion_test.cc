@@ -1,5 +1,5 @@
-// PlannedHost: a function that is planned anew while outer calls of it run, in code that has
-// inlined another one.
+// PlannedHost: a function gets a new plan while outer calls of it run, in code that has inlined
+// another function.
 #include <gtest/gtest.h>
 
 #include "tests/support/runtime_host.h"
@@ -9,7 +9,7 @@
 namespace uptier::test::planned_recursion_test {
 namespace {
 
-int g_plans = 0;  // that are alive
+int g_plans = 0;  // plans that are alive
 
 struct GuessPlan : HostPlan {
   explicit GuessPlan(bool g) : guess(g) { ++g_plans; }
@@ -22,7 +22,8 @@ struct GuessPlan : HostPlan {
 //                 return below + times(value) + x
 // times(v):       return 10 * v
 //
-// Guessed: that x is 7, and so v 5. `value` and `next` are words that all calls share.
+// The plans speculate that x is 7, and so that v is 5. All calls share the words `value` and
+// `next`.
 class Sums : public PlannedHost {
  public:
   Sums(Runtime& r, PlanLimits limits) : PlannedHost(r, limits) { current = this; }
@@ -33,7 +34,8 @@ class Sums : public PlannedHost {
   uint64_t value = 0, next = 7;
   uint64_t exits[2] = {};
 
-  // What the program means: also what the interpreter does, which calls by the entry.
+  // The meaning of the program. The interpreter uses it too, and makes nested calls through the
+  // entry.
   static uint64_t sum(uint64_t depth, uint64_t x, bool interpreted) {
     Sums& s = *current;
     s.value = x - 2;
@@ -41,7 +43,7 @@ class Sums : public PlannedHost {
     uint64_t below = 0;
     if (depth != 0 && interpreted) below = call_words(s.entries[0], args, 2);
     if (depth != 0 && !interpreted) below = sum(args[0], args[1], false);
-    return below + 10 * s.value + x;  // interprets `times` itself: nothing is noticed there
+    return below + 10 * s.value + x;  // interprets `times` itself, so no exit is reported there
   }
 
  protected:
@@ -134,7 +136,7 @@ struct World {
   }
   ~World() {
     scope.reset();
-    runtime.reset();  // before its host
+    runtime.reset();  // must be destroyed before its host
   }
   void expect(uint64_t depth, uint64_t next) {
     host->next = next;
@@ -143,7 +145,7 @@ struct World {
     EXPECT_EQ(o.trap.code, TrapCode::kNone) << trap_text(o.trap.code);
     EXPECT_EQ(o.bits, want) << depth << ", " << next;
   }
-  // Has both functions optimized: `times` first, so that its body is there to be inlined.
+  // Has both functions optimized: `times` first, so that its body can be inlined.
   void warm_up(uint64_t depth) {
     for (int i = 0; i < 500; ++i) runtime->invoke(host->method(1), {{5}});
     for (int i = 0; i < 1000; ++i) expect(depth, 7);
@@ -163,9 +165,9 @@ struct World {
   std::unique_ptr<ThreadScope> scope;
 };
 
-// The innermost call meets what nobody has guessed, and `sum` gets another method; then `times`,
-// which is inlined into the frames further out, meets it too: they go on in baseline code of a
-// method that nobody calls any more.
+// The innermost call breaks the speculation, and `sum` gets a new method. Then `times`, inlined
+// into the outer frames, breaks it too: those frames go on in baseline code of a method that nobody
+// calls any more.
 TEST(PlannedRecursion, outer_frames_of_a_function_that_is_planned_anew_run_to_their_end) {
   for (uint64_t depth : {1, 2, 7}) {
     World w({.plans = 3, .exits = 1});
@@ -178,7 +180,8 @@ TEST(PlannedRecursion, outer_frames_of_a_function_that_is_planned_anew_run_to_th
     EXPECT_GE(w.host->exits[0], 1u);
     EXPECT_GE(w.host->exits[1], 1u);
     for (int i = 0; i < 1000; ++i) w.expect(depth, 7 + i % 3);
-    // Of each function the last plan, which guesses nothing; code of the others has gone.
+    // Only the last plan of each function is left, which speculates on nothing; the code of the
+    // others is freed.
     for (int i = 0; i < 2; ++i) w.runtime->quiescent();
     EXPECT_EQ(g_plans, 2) << depth;
     EXPECT_EQ(w.host->summary(),

@@ -1,9 +1,11 @@
-// What the collector of a host finds of compiled frames by looking at registers and the native stack
-// (uptier/host.h, "Collectors"): whatever the code still uses is there. By public headers only.
+// Conservative stack scanning by a host's collector (uptier/host.h, "Collectors"): in registers and
+// on the native stack it finds every object that compiled code still uses. Uses public headers
+// only.
 //
-// Objects here are 256 bytes each. `roots_look`, which compiled code calls, overwrites and gives away
-// every object that no word of the stack points into; so a word that was hidden elsewhere shows in a
-// sum. Random bodies hold objects over calls, in loops, as addresses within them, as arguments.
+// Objects here are 256 bytes each. Compiled code calls `roots_look`, which overwrites and reuses
+// every object that no word of the stack points into; so a pointer hidden elsewhere leads to a
+// wrong sum. Random bodies hold objects across calls, in loops, as interior pointers, and as
+// arguments.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +17,8 @@
 namespace uptier::test::roots_test {
 namespace {
 
-constexpr size_t kObjects = 1 << 14, kWords = 32, kApart = 64;  // words, from one to the next
+constexpr size_t kObjects = 1 << 14, kWords = 32, kApart = 64;  // kApart: words from one object to
+                                                                // the next
 
 class Keeper {
  public:
@@ -29,7 +32,7 @@ class Keeper {
     for (size_t k = 0; k < kWords; ++k) at(n)[k] = seed * 1000 + static_cast<int64_t>(k);
     return static_cast<int64_t>(reinterpret_cast<uintptr_t>(at(n)));
   }
-  // What callers keep in registers is in this frame.
+  // Saves the callee-saved registers in this frame, so that the scan sees the callers' values.
   __attribute__((noinline)) void look() {
     __builtin_unwind_init();
     if (collects) look_below();
@@ -61,7 +64,7 @@ class Keeper {
     while (begun_ != 0 && !used_[begun_ - 1]) --begun_;
   }
 
-  size_t begun_ = 0;  // that were ever used
+  size_t begun_ = 0;  // objects used so far
   bool used_[kObjects] = {};
   int64_t memory_[kObjects * kApart];
 };
@@ -72,7 +75,7 @@ extern "C" void roots_look() { keeper.look(); }
 
 // ---- Random bodies ----------------------------------------------------------------------------
 
-// Methods take two objects and a number, and call the next one.
+// Methods take two objects and a number, and call the next method.
 const Signature kSignature = {{Type::kI64, Type::kI64, Type::kI64}, Type::kI64};
 
 class Body {
@@ -114,7 +117,7 @@ class Body {
       case 0: return b_.def(object(), make());
       case 1: return look();
       case 2: return add(load(b_.use(object()), below(kWords)));
-      case 3: {  // an address within
+      case 3: {  // an interior pointer
         Value inside = bin(Opcode::kAdd, b_.use(object()), b_.i64(8 * below_signed(16)));
         look();
         add(load(inside, below(16)));
@@ -145,7 +148,7 @@ class Body {
     b_.seal(done);
   }
 
-  // Elements by a counter, in steps of 8 or 24 bytes, from the first or the second on.
+  // A loop over elements, in steps of 8 or 24 bytes, from the first or the second element on.
   void loop(int depth) {
     Variable i = b_.declare(Type::kI64), row = b_.declare(Type::kI64);
     int64_t first = below_signed(2), step = below(2) == 0 ? 8 : 24;
@@ -258,14 +261,15 @@ TEST(Roots, lie_in_registers_and_on_the_stack_in_every_tier) {
       EXPECT_EQ(run(mode, seed), expected) << "seed " << seed << ", " << mode.name;
       EXPECT_GT(keeper.found_dead, 0u) << "seed " << seed << ", " << mode.name;
     }
-    keeper.look();  // what the first run left goes
+    keeper.look();  // frees the objects that the first run left
   }
 }
 
-// ---- Parameters that are taken to be known ----------------------------------------------------
+// ---- Parameters that are speculated on --------------------------------------------------------
 
-// A caller that makes an object and passes it on holds it no longer. Each object lies where the last
-// one did, and the callee compares it in a loop, so it gets a version for that address.
+// The caller makes an object and passes it on without keeping it. Each object has the address of
+// the last one, and the callee compares it in a loop, so it gets a version specialized on that
+// address.
 struct PassingHost : Host {
   MethodId callee;
 

@@ -1,4 +1,4 @@
-// What a runtime tells subscribers of itself: each kind where it belongs, in order, and until when.
+// The events of a runtime: each kind at its time, in order, until the subscription ends.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 using Kind = EventKind;
 
-// Keeps a copy of each record, and does what a test wants.
+// Copies each record, then calls a function of the test.
 class Keeper : public EventSubscriber {
  public:
   struct Kept {
@@ -258,7 +258,8 @@ TEST(RuntimeEvents, calls_that_change_state_are_refused_in_a_subscriber) {
   runtime = &r;
   ThreadScope scope(*r.runtime);
   ASSERT_TRUE(r.runtime->subscribe(changes).ok());
-  EXPECT_EQ(r.call("sum", {40}).bits, sum_of(40));  // its first call is compiled: delivered here
+  EXPECT_EQ(r.call("sum", {40}).bits, sum_of(40));  // its first call compiles it and delivers the
+                                                    // event here
   r.runtime->flush();
   ASSERT_TRUE(done);
   const std::string rule =
@@ -274,7 +275,8 @@ TEST(RuntimeEvents, calls_that_change_state_are_refused_in_a_subscriber) {
     expected.push_back(call + rule);
   }
   EXPECT_EQ(said.lines, expected);
-  EXPECT_EQ(r.call("sum", {40}).bits, sum_of(40));  // it is still in service, on an attached thread
+  EXPECT_EQ(r.call("sum", {40}).bits, sum_of(40));  // the version is still in service, on an
+                                                    // attached thread
 }
 
 TEST(RuntimeEvents, without_a_worker_the_thread_that_changed_the_state_delivers) {
@@ -282,7 +284,7 @@ TEST(RuntimeEvents, without_a_worker_the_thread_that_changed_the_state_delivers)
   IrRuntime r(parse_or_die(kRare), alone());
   ASSERT_TRUE(r.runtime->subscribe(all, kinds_of(Kind::kDecided)).ok());
   ASSERT_TRUE(r.runtime->set("exit_retries", "2").ok());
-  ASSERT_EQ(all.kept.size(), 1u);  // when it returns
+  ASSERT_EQ(all.kept.size(), 1u);  // delivered when the call returns
   EXPECT_EQ(all.kept[0].decision.reason, "exit_retries=2");
   EXPECT_EQ(all.kept[0].thread, std::this_thread::get_id());
   std::thread other([&] { ASSERT_TRUE(r.runtime->set("exit_retries", "3").ok()); });
@@ -310,13 +312,13 @@ TEST(RuntimeEvents, the_last_records_are_delivered_before_the_destructor_returns
       IrRuntime r(parse_or_die(kRare), alone({{"workers", workers}}));
       ASSERT_TRUE(r.runtime->subscribe(all).ok());
       EXPECT_TRUE(r.runtime->attach().ok());
-      run_short(r);  // the thread is attached to the end
+      run_short(r);  // the thread stays attached to the end
     }
     ASSERT_FALSE(all.kept.empty());
     EXPECT_EQ(all.kept.back().event.kind, Kind::kEnded);
     std::vector<Event> flushed = all.of(Kind::kFlushed);
     ASSERT_FALSE(flushed.empty());
-    EXPECT_EQ(flushed.back().count, 200u);  // the last flush, which the destructor makes
+    EXPECT_EQ(flushed.back().count, 200u);  // the last flush, by the destructor
   }
 }
 
@@ -358,7 +360,8 @@ TEST(RuntimeEvents, unsubscribing_while_guest_threads_run_is_synchronous) {
   uint64_t calls = 0;
   for (int i = 0; i < 30; ++i) {
     std::atomic<bool> gone{false}, seen{false};
-    uint64_t unguarded = 0;  // the thread sanitizer sees whether all calls come before the end
+    uint64_t unguarded = 0;  // unsynchronized: the thread sanitizer detects a call after the end of
+                             // the subscription
     Keeper k([&](const Event&) {
       EXPECT_FALSE(gone);
       ++unguarded;

@@ -1,4 +1,4 @@
-// What hosts get wrong is refused with a reason: ids, signatures, calls.
+// Misuse by hosts (ids, signatures, calls) is refused with a reason.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -35,7 +35,7 @@ class Bodies : public Host {
 };
 
 struct World {
-  // The runtime goes first.
+  // Must be destroyed first.
   std::unique_ptr<Runtime> runtime;
   std::unique_ptr<Bodies> host, other;
 
@@ -130,8 +130,8 @@ TEST(Misuse, ids_that_were_not_given_out_are_no_methods) {
 
 // ---- Alias classes ----------------------------------------------------------------------------
 
-// root writes 5 to a word, calls a method that writes 7 there, and reads it; each by a class of
-// its own.
+// @root writes 5 to a word, calls a method that writes 7 there, and reads it; each access has its
+// own alias class.
 uint64_t read_back(World& w, Bodies& callee_host, uint64_t callee_module) {
   Signature one{{Type::kRef}, Type::kNone}, two{{Type::kRef}, kI64};
   MethodId callee = *callee_host.add(
@@ -175,19 +175,18 @@ TEST(AliasClasses, of_another_module_do_not_count_either) {
 
 // ---- Threads that come and go -------------------------------------------------------------------
 
-// What is known of a method is the same, whoever ran it.
+// The profile of a method is the same, whichever threads ran it.
 TEST(EndedThreads, what_they_have_seen_stays_and_adds_up) {
   constexpr uint64_t kRuns = 40;
   for (const char* mode : {"per_thread", "interlocked"}) {
     Profile seen[2];
     for (bool attached : {true, false}) {
-      Options o =
-          options({{"tier", "instrumented"},
-                   {"workers", "0"},
-                   {"counters", mode},
-                   {"adaptive", "off"},
-                   // A table of values has room for more where each thread has one of its own.
-                   {"value_versions", "off"}});
+      Options o = options({{"tier", "instrumented"},
+                           {"workers", "0"},
+                           {"counters", mode},
+                           {"adaptive", "off"},
+                           // One value table per thread would have more room in total.
+                           {"value_versions", "off"}});
       IrRuntime r(parse_or_die(kSumText), o);
       std::optional<ThreadScope> scope;
       if (attached) scope.emplace(*r.runtime);

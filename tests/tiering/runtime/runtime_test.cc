@@ -1,4 +1,4 @@
-// The loop closed: stubs, samples, flushes, decisions, compilations, installs, OSR, reclamation.
+// The complete loop: stubs, samples, flushes, decisions, compilations, installs, OSR, reclamation.
 #include "uptier/runtime.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace uptier::test::runtime_test {
 namespace {
 
-// fib by recursion, and a triangular sum whose whole life is one call.
+// A recursive fib, and a triangular sum that spends its life in one call.
 const std::string kText = std::string(kSumText) + R"(
 func @fib(i32) -> i32 {
 b0(v0: i32):
@@ -58,7 +58,7 @@ TEST(Runtime, flushes_at_calls_32_64_128_to_the_call_and_accounts_for_every_call
   for (const FlushEvent& f : sink.all<FlushEvent>()) calls.push_back(f.calls);
   EXPECT_EQ(calls, (std::vector<uint64_t>{32, 64, 128, 256, 512, 1000}));
   EXPECT_EQ(sink.all<FlushEvent>().back().reason, FlushReason::kFinal);
-  // The flush is taken as the 32nd call begins, so 31 are complete.
+  // The flush happens at the start of the 32nd call, so 31 calls are complete.
   EXPECT_EQ(sink.all<InstrumentationData>().front().data.size(), 8u);
   ProfileBuilder b;
   for (const TraceEvent& e : sink.events) ASSERT_TRUE(b.add(e).ok());
@@ -90,7 +90,7 @@ TEST(Runtime, hot_method_is_optimized_and_its_baseline_code_is_freed) {
   IrRuntime r(parse_or_die(kText), o);
   ThreadScope scope(*r.runtime);
   MethodReport m;
-  // The worker gets a processor when it gets one.
+  // The worker may have to wait for a processor.
   auto on_trial = [](const VersionReport& v) { return v.tier == Tier::kBaseline && !v.freed; };
   for (int round = 0; round < 100; ++round) {
     for (int i = 0; i < 20; ++i) EXPECT_EQ(r.call("fib", {22}).bits, fib(22));
@@ -224,7 +224,7 @@ TEST(Runtime, failed_optimization_is_reported_and_the_method_runs_on) {
   Options o;
   o.policy = PolicyMode::kAlways;
   o.workers = 0;
-  o.stress = "compile=from:2";  // the method's first code, all it needs, passes
+  o.stress = "compile=from:2";  // the method's first code needs one compilation, which succeeds
   IrRuntime r(parse_or_die(kText), o);
   ThreadScope scope(*r.runtime);
   for (uint32_t i = 0; i < 200; ++i) EXPECT_EQ(r.call("leaf", {i}).bits, i ^ 7u);
@@ -321,7 +321,7 @@ TEST(Runtime, removed_method_is_flushed_and_its_code_freed) {
   for (const VersionReport& v : r.report_of("leaf").versions) EXPECT_TRUE(v.freed);
 }
 
-// Both copies are there before the first call runs.
+// Both copies exist before the first call runs.
 TEST(Runtime, interval_1_misses_no_call_with_a_worker) {
   Options o;
   o.interval = 1;
@@ -334,7 +334,7 @@ TEST(Runtime, interval_1_misses_no_call_with_a_worker) {
   EXPECT_EQ(r.counts("fib")[0], 50u);
 }
 
-// Without counters, and with rates that pause.
+// With rates that may pause, and without counters.
 TEST(Runtime, body_of_one_block_counts_by_its_calls) {
   Options o;
   o.policy = PolicyMode::kNever;
@@ -346,7 +346,7 @@ TEST(Runtime, body_of_one_block_counts_by_its_calls) {
   EXPECT_EQ(r.counts("leaf"), std::vector<uint64_t>{1000});
 }
 
-// Each call comes from a thread of its own, which never reaches a flush point.
+// Each call comes from a new thread, which never reaches a flush point.
 TEST(Runtime, method_that_only_short_lived_threads_call_gets_hot) {
   Options o;
   o.policy = PolicyMode::kAlways;
@@ -360,11 +360,11 @@ TEST(Runtime, method_that_only_short_lived_threads_call_gets_hot) {
   EXPECT_LT(report.decisions.size(), 50u) << "threads that change nothing leave no record";
 }
 
-// Nor does it take a sample in any of them, which the policy would wait for in vain.
+// Nor does any of them take a sample, for which the policy would wait in vain.
 TEST(Runtime, loop_that_only_short_lived_threads_run_gets_hot) {
   Options o;
   o.workers = 1;
-  o.measure_rates = false;  // whether it pays does not depend on the machine
+  o.measure_rates = false;  // the decision does not depend on the machine
   IrRuntime r(parse_or_die(R"(
 func @f(i64) -> i64 {
 b0(v0: i64):

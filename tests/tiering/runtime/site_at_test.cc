@@ -1,4 +1,4 @@
-// Runtime::site_at: an address of compiled code is told apart by version, body and block.
+// Runtime::site_at: maps an address of compiled code to its version, body and block.
 #include <gtest/gtest.h>
 
 #include "tests/support/workshop.h"
@@ -31,7 +31,7 @@ class SiteAt : public testing::Test {
       b.ret(b.call(leaf_, kOne, args));
     });
   }
-  // Returns the place of the host's caller.
+  // Returns the place of the call in the host function's caller.
   std::optional<CodePlace> place() {
     EXPECT_TRUE(shop_->call(outer_, {1}).ok());
     return shop_->runtime->site_at(static_cast<const uint8_t*>(return_address_) - 1);
@@ -66,7 +66,9 @@ TEST_F(SiteAt, inlined_bodies_have_frames_of_their_own) {
         {"interval", "2"},
         {"overhead_budget", "0"},
         {"measure_rates", "off"}});
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(shop_->call(leaf_, {1}).ok());  // its counts are known
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(shop_->call(leaf_, {1}).ok());  // so that its counts
+                                                // are known
   for (int i = 0; i < 100; ++i) (void)place();
   std::optional<CodePlace> at = place();
   ASSERT_TRUE(at.has_value());

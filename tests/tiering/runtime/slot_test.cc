@@ -1,4 +1,4 @@
-// Slots of loops: short where there are many calls, and the same for the method's life.
+// Sampling slots of loops: short if there are many calls, and constant for the method's life.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -26,7 +26,7 @@ Seen run(uint64_t iterations, uint64_t burst, uint64_t calls = 20'000) {
   {
     IrRuntime r(parse_or_die(kSumText), o, &sink);
     ThreadScope scope(*r.runtime);
-    // The worker makes the instrumented copy after the first flush.
+    // After the first flush, the worker makes the instrumented copy.
     for (uint64_t i = 0; i < calls; ++i) {
       r.call("sum", {iterations});
       if (i == 64 || calls < 64) r.runtime->flush();

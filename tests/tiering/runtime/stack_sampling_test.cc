@@ -1,4 +1,4 @@
-// Stack samples of a runtime: whose time it was, by whom it was called, and what was lost.
+// Stack samples of a runtime: the methods that spent the time, their callers, and the lost samples.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ uint64_t cpu_ns() {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
 }
 
-// Some microseconds.
+// Runs for a few microseconds.
 void spin(FunctionBuilder& b) {
   Value rounds = b.binary(Opcode::kAdd, b.i64(2000), b.binary(Opcode::kAnd, b.param(0), b.i64(1)));
   loop_down(b, rounds, b.param(0), [&](Value sum, Value x) {
@@ -76,7 +76,7 @@ bool has(const TimeReport& t, TimePlace p) {
   return std::ranges::count(t.rows, p, &TimeRow::place);
 }
 
-// "driver;equal3" of the node and its parents.
+// Returns "driver;equal3": the names of the node and its parents.
 std::string path_of(const TimeReport& t, size_t node) {
   const TimeNode& n = t.nodes[node];
   return n.parent == node ? n.name : path_of(t, n.parent) + ";" + n.name;
@@ -88,8 +88,9 @@ double ns_of_path(const TimeReport& t, std::string_view path) {
   return ns;
 }
 
-// Of 10,000 samples one method in ten gets 10 %, with a deviation of 0.3 points if samples were
-// independent: they are spread more evenly. One of ten is off by more than 1 point in 1 run of 115 then.
+// Of 10,000 samples, each of ten methods gets 10 %. If samples were independent, the standard
+// deviation would be 0.3 points, and one of the ten would be off by more than 1 point in 1 run of
+// 115; in fact samples are spread more evenly.
 TEST(StackSampling, ten_equal_methods_get_ten_percent_each) {
   for (const char* tier : {"baseline", "optimized"}) {
     TenEqual e(options({{"tier", tier}, {"sample_hz", "5000"}}));
@@ -145,7 +146,7 @@ TEST(StackSampling, time_has_its_callers) {
   }
   TimeReport t = shop.runtime->report().time;
   double of_left = ns_of_path(t, "main;left;leaf"), of_right = ns_of_path(t, "main;right;leaf");
-  EXPECT_NEAR(of_left / of_right, 2, 0.8) << t.folded();  // some 5 sigma
+  EXPECT_NEAR(of_left / of_right, 2, 0.8) << t.folded();  // about 5 sigma
   double in_host = ns_of_path(t, "main;left;asks_host;[host]");
   EXPECT_GT(in_host, 0.2 * t.sampled_ns) << t.folded();
   EXPECT_TRUE(has(t, TimePlace::kHost));
@@ -196,8 +197,8 @@ TEST(StackSampling, is_switched_while_threads_run) {
   EXPECT_EQ(e.time().stale, 0u);
 }
 
-// Each kind of transition and of code that goes, under 10,000 signals a second on each thread.
-// Frames of host code are larger with AddressSanitizer, so more of them exceed the scan.
+// Every kind of transition, and code that is freed, under 10,000 signals a second on each thread.
+// With AddressSanitizer, frames of host code are larger, so more of them exceed the scan.
 #ifdef __SANITIZE_ADDRESS__
 constexpr double kMostNameless = 0.03;
 #else
@@ -249,7 +250,7 @@ TEST(StackSampling, transitions_and_code_that_goes_bear_10_khz) {
     std::string kind(mode, std::string_view(mode).find('='));
     if (stress_count(e.shop.runtime->report(), kind).points != 0) ++happened;
   }
-  EXPECT_GE(happened, 4);  // a mode may find nothing to do on a busy machine
+  EXPECT_GE(happened, 4);  // a mode may have nothing to do on a busy machine
 }
 
 TEST(StackSampling, threads_come_and_go) {
@@ -298,7 +299,7 @@ TEST(StackSampling, signals_of_others_are_passed_on) {
     EXPECT_GT(e.time().samples, 10u);
   }
   raise(number);
-  EXPECT_EQ(g_foreign, 11);  // it is back
+  EXPECT_EQ(g_foreign, 11);  // the host's handler is restored
   sigaction(number, &before, nullptr);
 }
 
@@ -319,10 +320,10 @@ TEST(StackSampling, a_signal_that_is_no_real_time_signal_is_refused) {
   Options o;
   o.sample_signal = 11;
   EXPECT_EQ(Runtime::create(o).error().code, ErrorCode::kInvalidArgument);
-  o.sample_signal = static_cast<uint64_t>(SIGRTMIN) + 4;  // interrupt() has it
+  o.sample_signal = static_cast<uint64_t>(SIGRTMIN) + 4;  // interrupt() uses this signal
   o.sample_hz = 100;
   Result<std::unique_ptr<Runtime>> r = Runtime::create(o);
-  EXPECT_TRUE(r.ok());  // as long as nobody interrupts
+  EXPECT_TRUE(r.ok());  // allowed as long as nobody interrupts
 }
 
 }  // namespace

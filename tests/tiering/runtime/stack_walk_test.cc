@@ -1,4 +1,4 @@
-// Runtime::walk and call_site: the list is the chain of calls, in whichever code each one is.
+// Runtime::walk and call_site: the list is the chain of calls, whatever code each of them is in.
 #include <gtest/gtest.h>
 
 #include <ucontext.h>
@@ -25,11 +25,11 @@ std::string text(std::span<const CallSite> sites) {
   return s;
 }
 
-// Four methods that call each other in turn down to 0, each in a way of its own: directly, in a
-// loop, indirectly, through a function of the host's. The last one looks, if it is told to.
+// Four methods that call each other in turn down to 0, each in its own way: directly, in a loop,
+// indirectly, through a host function. The last one walks the stack if it is told to.
 class Ring {
  public:
-  // `calls_entries`: every other nested call goes to an entry, not through invoke.
+  // With `calls_entries`, every other nested call calls an entry instead of invoke.
   Ring(const Options& o, bool calls_entries) : shop_(o), calls_entries_(calls_entries) {
     here_ = this;
     ids_.push_back(shop_.add("direct", kTwo, [this](FunctionBuilder& b) { direct(b); }));
@@ -41,7 +41,7 @@ class Ring {
 
   Runtime& runtime() { return *shop_.runtime; }
 
-  // Calls method k with n, and says what is seen on the way down from there.
+  // Calls method k with n, and computes the expected chain of calls.
   void run(uint32_t k, uint64_t n, bool look) {
     expected_.clear();
     for (uint64_t at = 0; at <= n; ++at) {
@@ -53,9 +53,9 @@ class Ring {
   }
 
   uint64_t looked = 0;
-  std::string wrong;  // the first list that was not what it should be
+  std::string wrong;  // the first list that differs
   uint64_t sampled_wrong = 0, uncertain = 0;
-  std::string wrong_sample;  // likewise, of a stack sample
+  std::string wrong_sample;  // the first stack sample that differs
 
  private:
   void direct(FunctionBuilder& b) {
@@ -94,7 +94,7 @@ class Ring {
     b.ret(b.call_host(host_function("nest", nest), {next_, b.param(1)}, kCallMayTrap));
   }
 
-  // Ends with 0 where n is 0, behind a look if m is not; goes on with n - 1.
+  // Returns 0 if n is 0, after a walk if m is not 0; otherwise goes on with n - 1.
   void begin(FunctionBuilder& b, uint32_t k) {
     Block last = b.create_block(), more = b.create_block();
     Block looks = b.create_block(), quiet = b.create_block();
@@ -120,7 +120,7 @@ class Ring {
     return n + 1;
   }
 
-  // Sometimes by an invoke, sometimes by a call of the entry; with something on its stack.
+  // Calls through an invoke or through the entry, with some bytes on its stack.
   static int64_t nest(int64_t n, int64_t look) {
     volatile char taken[200];
     taken[n % 100] = 1;
@@ -146,7 +146,7 @@ class Ring {
     compare_sample(got);
   }
 
-  // What a sampling signal here would see is the same, found without the unwinder.
+  // A sampling signal here finds the same frames, without the unwinder.
   void compare_sample(std::span<const CallSite> walked) {
     ucontext_t machine;
     getcontext(&machine);
@@ -158,7 +158,7 @@ class Ring {
       uint64_t pc = sampler::StackRecord::pc_of(r.frames[i]);
       add_bodies(*t.sampled_code.space, pc, got);
     }
-    // Frames that host code has entered without an invoke cannot be told from those that returned.
+    // A frame that host code entered without an invoke cannot be told from one that has returned.
     if (r.gap == sampler::SampleGap::kUncertain) {
       ++uncertain;
       return;
@@ -172,7 +172,7 @@ class Ring {
                    sampler::sample_gap_name(r.gap) + "\nnot " + text(walked);
   }
 
-  // All frames are callers here.
+  // All frames here are callers.
   static void add_bodies(const jit::CodeSpace& space, uint64_t pc, Sites& to) {
     const jit::Code* code = space.owner_of(reinterpret_cast<const void*>(pc));
     if (code == nullptr) return;
@@ -200,8 +200,8 @@ class Ring {
 struct Mode {
   const char* name;
   std::vector<std::pair<const char*, const char*>> options;
-  const char* stress = nullptr;  // must have happened
-  bool inlines = false;          // must have happened
+  const char* stress = nullptr;  // kind of stress that must happen
+  bool inlines = false;          // inlining must happen
 };
 
 std::vector<Mode> modes() {
@@ -248,7 +248,8 @@ class StackWalk : public testing::TestWithParam<Mode> {
     for (uint32_t round = 0; round < 600 && ring.wrong.empty(); ++round) {
       for (uint32_t k = 0; k < 4; ++k) {
         for (uint64_t n : {0, 1, 2, 3, 5, 9}) ring.run(k, n, false);
-        // Only now and then: what looks is cold, and left out where that is asked for.
+        // Only now and then, so that the block that walks is cold, and pruned where the mode says
+        // so.
         if (round % 100 == 99) {
           for (uint64_t n : {0, 1, 2, 3, 5, 9}) ring.run(k, n, true);
         }
@@ -258,7 +259,7 @@ class StackWalk : public testing::TestWithParam<Mode> {
     EXPECT_EQ(ring.sampled_wrong, 0u) << ring.wrong_sample;
     if (calls_entries) { EXPECT_GT(ring.uncertain, 0u); }
     if (!calls_entries) { EXPECT_LE(ring.uncertain, 6u); }
-    EXPECT_EQ(ring.looked, 600u);  // loops on the way go round three times
+    EXPECT_EQ(ring.looked, 600u);  // the loops on the way run three rounds
     expect_happened(ring.runtime().report());
   }
 

@@ -1,4 +1,4 @@
-// What is refused of stacks, whose they are, and the same from C.
+// Stacks: the misuse that is refused, the threads that own them, and the same through the C API.
 #include <gtest/gtest.h>
 
 #include <thread>

@@ -1,5 +1,5 @@
-// Stacks of the host's own: compiled code that is left in the middle and goes on, while other code
-// runs, traps, recurses and is replaced.
+// A host's own stacks: compiled code is suspended in the middle and resumed, while other code runs,
+// traps, recurses and is replaced.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -11,11 +11,11 @@
 namespace uptier::test::stacks_test {
 namespace {
 
-// ---- What compiled code calls -----------------------------------------------------------------
+// ---- Host functions -----------------------------------------------------------------------------
 
-thread_local uint64_t g_passed = 0;  // from the coroutine that yields to whom it yields
+thread_local uint64_t g_passed = 0;  // value that a yielding coroutine passes to its resumer
 
-// Suspends the coroutine that the calling code runs in.
+// Suspends the coroutine in which the calling code runs.
 uint64_t yield_value(uint64_t value) {
   g_passed = value;
   Coroutine::running()->yield();
@@ -24,7 +24,7 @@ uint64_t yield_value(uint64_t value) {
 
 Coroutine* g_next = nullptr;
 
-// Resumes a coroutine and returns what it yields.
+// Resumes a coroutine and returns the value that it yields.
 uint64_t next_value(uint64_t) {
   g_next->resume();
   return g_passed;
@@ -154,8 +154,7 @@ TEST_P(StacksIn, a_walk_lists_the_calls_of_the_stack_that_the_thread_is_on) {
   g_callback = nullptr;
 }
 
-// The other way round: compiled code in the coroutine resumes what is outside of it, which runs
-// compiled code.
+// The reverse: compiled code in the coroutine resumes the code outside, which runs compiled code.
 TEST_P(StacksIn, coroutines_call_code_that_resumes_others) {
   Workshop w(in_mode(GetParam()));
   ThreadScope scope(*w.runtime);
@@ -173,7 +172,7 @@ TEST_P(StacksIn, coroutines_call_code_that_resumes_others) {
   EXPECT_EQ(total, kCount * (kCount - 1) / 2);
 }
 
-// Many at once, resumed in turns.
+// Many coroutines at once, resumed in turns.
 TEST_P(StacksIn, many_are_suspended_at_once_and_go_on_in_any_order) {
   Workshop w(in_mode(GetParam()));
   ThreadScope scope(*w.runtime);
@@ -205,7 +204,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, StacksIn,
 
 // ---- Limits -----------------------------------------------------------------------------------
 
-// Frames that a stack has room for; more than `most` if it is not reached.
+// Returns how many frames fit on a stack; more than `most` if the limit is not reached.
 uint64_t depth_of(Workshop& w, MethodId deep, uint64_t most) {
   uint64_t low = 0, high = most;
   while (low < high) {
@@ -250,7 +249,8 @@ TEST(Stacks, deep_recursion_traps_on_the_small_stack_and_only_there) {
   }
 }
 
-// From the bottom of one stack to another, and from there to the first one's limit and back.
+// Switches from the bottom of one stack to another, and from there to the first one's limit and
+// back.
 TEST(Stacks, a_stack_is_suspended_at_its_limit_while_another_has_room) {
   Workshop w(in_mode("baseline"));
   ThreadScope scope(*w.runtime);
@@ -279,7 +279,7 @@ TEST(Stacks, a_stack_is_suspended_at_its_limit_while_another_has_room) {
   EXPECT_EQ(bits, small);
 }
 
-// One below the thread's own stack, and one above it.
+// One stack below the thread's own stack, and one above it.
 TEST(Stacks, may_lie_on_either_side_of_the_threads_own) {
   constexpr size_t kOwn = 2u << 20, kBeside = 1u << 20;
   StackMemory all(kBeside + kOwn + kBeside);
@@ -343,7 +343,7 @@ TEST(Stacks, a_trap_ends_the_innermost_invoke_of_the_stack_that_it_happens_on) {
     suspended.resume();
     Outcome trapped;
     Coroutine traps(*w.runtime, [&] { trapped = w.call(division, {0}); });
-    // Below an invoke of the thread's own stack.
+    // Inside an invoke on the thread's own stack.
     g_callback = [&](uint64_t i) {
       if (i == 0) traps.resume();
       EXPECT_EQ(w.call(division, {0}).trap.code, TrapCode::kDivideByZero);
@@ -360,7 +360,7 @@ TEST(Stacks, a_trap_ends_the_innermost_invoke_of_the_stack_that_it_happens_on) {
   }
 }
 
-// Neither ends the invoke that was begun last.
+// Neither trap ends the invoke that began last.
 TEST(Stacks, a_trap_behind_a_switch_ends_the_invoke_of_its_own_stack) {
   for (const char* tier : {"baseline", "optimized"}) {
     Workshop w(in_mode(tier));
@@ -377,7 +377,7 @@ TEST(Stacks, a_trap_behind_a_switch_ends_the_invoke_of_its_own_stack) {
     };
     EXPECT_EQ(w.call(divides, {0}).trap.code, TrapCode::kDivideByZero);
     EXPECT_FALSE(c.ended());
-    EXPECT_EQ(w.call(divides, {5}).bits, 20u);  // the coroutine goes on meanwhile
+    EXPECT_EQ(w.call(divides, {5}).bits, 20u);  // resumes the coroutine meanwhile
     EXPECT_TRUE(c.ended());
     EXPECT_EQ(inside.trap.code, TrapCode::kDivideByZero);
   }
@@ -421,7 +421,7 @@ uint64_t kept_of(const Runtime& r, const std::string& name) {
   return kept;
 }
 
-// So many others that nothing of what does not run has room.
+// Calls so many other methods that all code without frames is evicted.
 void fill(Workshop& w, std::vector<MethodId>& others) {
   if (others.empty()) {
     for (uint64_t k = 0; k < 60; ++k) others.push_back(w.adder(k));
@@ -462,7 +462,7 @@ TEST(Stacks, code_goes_when_the_stack_that_was_suspended_in_it_is_destroyed) {
   EXPECT_EQ(w.call(others[3], {1}).bits, 4u);
 }
 
-// The thread's own stack is the one that waits.
+// Here the thread's own stack is the suspended one.
 TEST(Stacks, code_below_the_function_that_resumes_stays) {
   Workshop w(little_room());
   ThreadScope scope(*w.runtime);
@@ -498,7 +498,7 @@ TEST(Stacks, what_says_that_nothing_runs_does_not_take_suspended_code_away) {
   EXPECT_EQ(total, 435u);
 }
 
-// Several threads, each with coroutines in code that the others' calls take away.
+// Several threads, each with coroutines in code that the calls of others evict.
 TEST(Stacks, stress_of_eviction_with_coroutines_on_several_threads) {
   Options o = little_room();
   o.workers = 1;
@@ -509,7 +509,7 @@ TEST(Stacks, stress_of_eviction_with_coroutines_on_several_threads) {
   MethodId produce = w.add("produce", kOne, sum_of(yielding()));
   std::vector<MethodId> others;
   for (uint64_t k = 0; k < 60; ++k) others.push_back(w.adder(k));
-  // All code may be in use for a while, by the other threads too: a host tries again.
+  // All code may be in use for a while, also by the other threads: a host tries again.
   auto call = [&](MethodId m, uint64_t argument) {
     Outcome o = w.call(m, {argument});
     for (int tries = 0; o.trap.code == TrapCode::kNoCode && tries < 10'000; ++tries) {
@@ -518,7 +518,7 @@ TEST(Stacks, stress_of_eviction_with_coroutines_on_several_threads) {
     }
     return o;
   };
-  // The values that are passed belong to one thread each.
+  // Each thread passes its own values.
   auto run = [&](uint64_t seed) {
     ThreadScope scope(*w.runtime);
     for (uint64_t round = 0; round < 5; ++round) {

@@ -1,4 +1,5 @@
-// Runtime::walk where bodies are inlined, leave for the host's interpreter, or are interpreted.
+// Runtime::walk through inlined bodies, bodies that exit to the host's interpreter, and interpreted
+// ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,9 +21,9 @@ uint64_t look(uint64_t x) {
   return x;
 }
 
-std::vector<std::string> g_names;  // of methods
+std::vector<std::string> g_names;  // names of methods
 
-// "one@10 two@20 three@30 ": where the thread is, the innermost call first.
+// Returns "one@10 two@20 three@30 ": the current calls with their locations, innermost first.
 std::string backtrace(Runtime& runtime) {
   std::array<CallSite, 64> sites;
   std::string text;
@@ -56,7 +57,7 @@ Options synchronous() { return options({{"workers", "0"}, {"interval", "1"}}); }
 
 constexpr int kEnough = 40'000;
 
-// Bodies that are inlined in the best version of a method.
+// Returns the number of bodies inlined into the best version of a method.
 uint32_t inlined(const Runtime& r, MethodId m) {
   uint32_t most = 0;
   for (const MethodReport& report : r.report().methods) {
@@ -124,7 +125,7 @@ TEST(WalkBodies, outside_of_code_there_is_nothing) {
 
 // ---- Host frames without tables ---------------------------------------------------------------
 
-// Calls the function it is given, as code would that a host makes by itself.
+// Calls the function it is given, like code that a host generates without unwind tables.
 asm(R"(
   .pushsection .text
   .type uptier_test_without_tables, @function
@@ -184,8 +185,8 @@ TEST(WalkBodies, behind_a_host_frame_without_tables_it_goes_on_at_the_next_invok
 
 // ---- Exits to the host ------------------------------------------------------------------------
 
-// inner(x) leaves for the interpreter where x is a multiple of 5; outer(x) calls it. `entry` is a
-// method that the host interprets: it calls outer's entry.
+// inner(x) exits to the interpreter if x is a multiple of 5; outer(x) calls it. `entry` is a method
+// that the host interprets: it calls outer's entry.
 class Leaving : public Host {
  public:
   Leaving() {

@@ -1,5 +1,5 @@
-// The ways into a runtime other than describing IR: the host's own code for a plan, and a host's
-// interpreter whose calls and loops leave it when they are hot.
+// Ways into a runtime other than describing IR: a host's own code for a plan, and a host's
+// interpreter whose calls and loops move to compiled code when they are hot.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -11,7 +11,7 @@
 namespace uptier::test::ways_in_test {
 namespace {
 
-// ---- The host's own code ----------------------------------------------------------------------
+// ---- A host's own code ------------------------------------------------------------------------
 
 Runtime* current_runtime = nullptr;
 MethodId current_method;
@@ -107,7 +107,7 @@ TEST(OwnCode, removal_gives_back_what_the_host_made_before_the_host_may_go) {
   EXPECT_EQ(host.released, made) << "and nothing twice";
 }
 
-// Of which nothing is known but that it does not call the method.
+// The other thread is known only not to call the method.
 TEST(OwnCode, removal_gives_back_while_another_thread_runs) {
   OwnHost host;
   Options o;
@@ -169,8 +169,9 @@ TEST(OwnCode, host_that_answers_nothing_is_an_error_and_no_crash) {
 
 // ---- An interpreter as Tier::kHost ------------------------------------------------------------
 
-// sum(n, step): slot 0 i, slot 1 total. The interpreter and the IR do the same, and both write what
-// they do into `effects`, so that a loop entered in the middle repeats and loses nothing.
+// sum(n, step): slot 0 is i, slot 1 is total. The interpreter and the IR do the same, and both log
+// what they do in `effects`, so that a loop entered in the middle must neither repeat nor lose a
+// round.
 struct Machine {
   Runtime* runtime = nullptr;
   MethodId method;
@@ -341,7 +342,7 @@ TEST_F(InterpretedLoop, fixed_tiers_do_not_interpret) {
   }
 }
 
-// ---- Where loops count down --------------------------------------------------------------------
+// ---- Countdown words of loops -------------------------------------------------------------------
 
 int32_t* word_of(Runtime& r, MethodId m) {
   return reinterpret_cast<int32_t*>(static_cast<char*>(Runtime::thread_base()) +
@@ -362,7 +363,7 @@ TEST_F(InterpretedLoop, a_countdown_is_the_threads_base_and_the_methods_offset) 
       EXPECT_EQ(word, runtime_->loop_countdown(m));
       EXPECT_NE(word, shared);
       EXPECT_EQ(offset, runtime_->loop_countdown_offset(m));
-      // Those of nobody's method: not this one's, and never due again.
+      // Ids of no method share another word, which is never due again.
       for (MethodId other : {MethodId::none(), MethodId(12345)}) {
         int32_t* nobodys = word_of(*runtime_, other);
         EXPECT_EQ(nobodys, runtime_->loop_countdown(other));

@@ -1,4 +1,4 @@
-// Which methods that earlier processes ran are compiled ahead of their first call, and in which order.
+// The methods of earlier processes that are compiled ahead of their first call, and their order.
 #include "tiering/saved/known_methods.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class KnownMethodsTest : public testing::Test {
       methods_.put(std::make_unique<Method>(MethodId(i), i + 1, host_, std::move(info)));
     }
   }
-  // An earlier process has called a method so many times.
+  // An earlier process has called a method `calls` times.
   void ran(uint32_t i, uint64_t calls) {
     MethodProfile p;
     p.key = key(i);
@@ -50,7 +50,7 @@ class KnownMethodsTest : public testing::Test {
   void was_called(uint32_t i, uint64_t position) {
     calls_.first[key(i)] = {position, CallProfile::kOneRun};
   }
-  // Lists what there is, and returns the order in which it is taken.
+  // Lists the known methods, and returns the order in which they are taken.
   std::vector<uint32_t> order(KnownMethods& known) {
     list(known);
     std::vector<uint32_t> order;
@@ -99,7 +99,7 @@ TEST_F(KnownMethodsTest, what_is_hot_comes_first_and_callees_before_those_who_ca
 
 TEST_F(KnownMethodsTest, the_rest_comes_from_the_last_that_was_called_on) {
   put_methods();
-  ran(0, 1);  // of which no first call is known
+  ran(0, 1);  // its first call is not recorded
   ran(1, 256);
   ran(2, 255);
   was_called(2, 5);

@@ -1,4 +1,4 @@
-// What is observed of a method is planned when it is called often enough to be counted, not before.
+// The observation of a method is planned when it is called often enough to be counted, not before.
 #include <unistd.h>
 
 #include <algorithm>
@@ -74,8 +74,8 @@ TEST(PlanLate, what_calls_alone_tell_is_in_the_profile_at_once) {
   EXPECT_EQ(seen->counts, std::vector<uint64_t>{3});
 }
 
-// Of a method that was never counted, a file knows its calls and when it was first called, and the next
-// process makes its code ahead of that.
+// For a method that was never counted, a file holds its calls and the order of its first call; the
+// next process compiles it ahead of time.
 TEST(PlanLate, a_saved_profile_keeps_the_order_of_calls_that_were_not_counted) {
   char name[] = "/tmp/uptier-late-XXXXXX";
   const std::string dir = mkdtemp(name), path = dir + "/p.upf";

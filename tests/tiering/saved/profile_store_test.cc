@@ -1,4 +1,4 @@
-// What a save leaves in the file of a profile that outlives the process.
+// The contents of a profile file after a save.
 #include "tiering/saved/profile_store.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class ProfileStoreTest : public testing::Test {
   ~ProfileStoreTest() override { std::filesystem::remove_all(dir_); }
 
   std::string path() const { return dir_ + "/saved.upf"; }
-  // A run that has seen one method of one block, so often, in code of this hash.
+  // A run that has seen one method with one block, `count` times, in code with this hash.
   static SeenRun run(uint64_t count, uint64_t cfg_hash = 1) {
     SeenRun seen;
     MethodProfile p;
@@ -77,13 +77,13 @@ TEST_F(ProfileStoreTest, a_process_that_saves_again_is_one_run) {
   EXPECT_EQ(read().info.runs, 1u);
 }
 
-// Takes all names that a new file may have before it is whole.
+// Occupies all names that a temporary file may use before it is complete.
 class NoNewFiles {
  public:
   explicit NoNewFiles(const std::string& path) {
     for (int i = 0; i < 100; ++i) {
       names_.push_back(path + ".tmp" + std::to_string(i));
-      // A folder is nobody's leftover.
+      // A folder cannot be taken for a leftover file.
       std::filesystem::create_directory(names_.back());
     }
   }
@@ -124,7 +124,7 @@ TEST_F(ProfileStoreTest, counts_of_other_code_go) {
   }
   EXPECT_EQ(count(read()), 200u);
   EXPECT_EQ(read().profile.find(kKey)->schema.cfg_hash, 2u);
-  // Also of a method that this run knows the code of, and has seen nothing of.
+  // The same for a method whose code this run knows but has not observed.
   ProfileStore store(path());
   SeenRun nothing = run(1, 3);
   nothing.run.methods.clear();

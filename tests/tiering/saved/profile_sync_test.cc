@@ -1,4 +1,4 @@
-// How often the disk is waited for when a profile is saved.
+// Counts how often saving a profile waits for the disk.
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ int waits = 0;
 
 }  // namespace
 
-// In place of the C library's: counts, and does the same.
+// Replaces the C library's fsync: counts, and does the same.
 extern "C" int fsync(int fd) {
   ++waits;
   return static_cast<int>(::syscall(SYS_fsync, fd));
@@ -24,7 +24,7 @@ namespace {
 
 class ProfileSync : public ToolDir {
  protected:
-  // Returns how often a runtime has waited for the disk that saves what it saw of a loop.
+  // Returns how often a runtime waited for the disk when it saved the observations of a loop.
   int waits_of_a_run(const char* sync) const {
     Options o = options({{"profile_sync", sync}, {"workers", "0"}, {"interval", "1"}});
     o.profile = path("p.upf");

@@ -1,5 +1,5 @@
-// A process that saves its profile more than once: the file is what the last save alone would have
-// made of it.
+// A process that saves its profile more than once: the file is the same as after the last save
+// alone.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -41,7 +41,7 @@ class SaveAgain : public testing::Test {
   }
   ~SaveAgain() override { std::filesystem::remove_all(dir_); }
 
-  // Counts of such a process depend on nothing but its calls.
+  // The counts of such a process depend on its calls only.
   Options options(const std::string& file) const {
     Options o;
     o.profile = dir_ + "/" + file;
@@ -57,14 +57,14 @@ class SaveAgain : public testing::Test {
     Status s = r.runtime->save_profile();
     ASSERT_TRUE(s) << s.error().message;
   }
-  // A process that ends, having saved once.
+  // A process that saves once and ends.
   void one_run(const std::string& file, uint32_t times) {
     IrRuntime r(parse_or_die(kText), options(file));
     ThreadScope scope(*r.runtime);
     run(r, times);
     save(r);
   }
-  // A process that saves after each of these many calls.
+  // A process that saves after each of these numbers of calls.
   void run_in_parts(const std::string& file, std::initializer_list<uint32_t> parts) {
     IrRuntime r(parse_or_die(kText), options(file));
     ThreadScope scope(*r.runtime);
@@ -125,7 +125,7 @@ TEST_F(SaveAgain, what_cannot_be_written_at_the_end_is_said) {
   EXPECT_EQ(end_in("p.upf"), "");
 }
 
-// As where a disk is full: what stands there would read as a profile of nothing.
+// As on a full disk: a partial file would read as an empty profile.
 TEST_F(SaveAgain, a_first_save_that_fails_leaves_no_file) {
   IrRuntime r(parse_or_die(kText), options("p.upf"));
   ThreadScope scope(*r.runtime);
@@ -144,8 +144,8 @@ TEST_F(SaveAgain, a_first_save_that_fails_leaves_no_file) {
   EXPECT_EQ(calls_of("p.upf", "outer"), 3u);
 }
 
-// A method whose code was made on trust is hardly observed; a run is taken to have been like those
-// before, so what the file says of one run stays what it was, for what is trusted and what is not.
+// A method compiled from a saved profile is hardly observed; the run is assumed to be like the
+// earlier ones. So the file's numbers per run stay the same, for trusted and for observed methods.
 TEST_F(SaveAgain, what_is_taken_on_trust_neither_fades_nor_grows) {
   Options o = options("p.upf");
   o.policy = PolicyMode::kAuto;
@@ -176,7 +176,7 @@ TEST_F(SaveAgain, adds_what_came_on_to_what_another_process_wrote_in_between) {
   ThreadScope scope(*r.runtime);
   run(r, 40);
   save(r);
-  one_run("p.upf", 100);  // for it, the 40 have faded
+  one_run("p.upf", 100);  // this run has halved the 40
   run(r, 7);
   save(r);
   EXPECT_EQ(calls_of("p.upf", "outer"), 40u / 2 + 100u + 7u);
@@ -204,7 +204,7 @@ TEST_F(SaveAgain, leaves_one_timeline_a_run) {
   EXPECT_EQ(reader.runs(reader.segments()[0]).size(), 2u);
 }
 
-// It may have been called for the last time long ago, but the host has said that it sees to it.
+// Even if the last save was long ago: a host that has saved once is responsible for saving.
 TEST_F(SaveAgain, is_up_to_the_host_once_it_has_begun) {
   {
     IrRuntime r(parse_or_die(kText), options("p.upf"));

@@ -1,4 +1,4 @@
-// Saved profiles of methods that were optimized say what ran, not what was sampled.
+// Saved profiles of optimized methods hold all executions, not only the sampled ones.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 namespace uptier::test::settled_profile_test {
 namespace {
 
-// `sum` goes round n times; `both` calls it twice. Blocks of `sum`: 1 entry, 2 header, 3 body, 4 exit.
+// `sum` runs n rounds; `both` calls it twice. Blocks of `sum`: 1 entry, 2 header, 3 body, 4 exit.
 constexpr const char* kText = R"(
 func @sum(i32) -> i32 {
 b0(v0: i32):
@@ -93,7 +93,7 @@ class SettledProfile : public testing::Test {
     options_.adaptive = false;
     options_.interval = 1 << 20;
   }
-  // What the file says of `sum`, wherever it ran.
+  // Returns the saved profile of `sum`, inlined or not.
   MethodProfile sum() const { return profile_of("sum"); }
   MethodProfile profile_of(const std::string& name) const {
     const std::string bytes = slurp(options_.profile);
@@ -146,7 +146,7 @@ TEST_F(SettledProfile, calls_from_optimized_code_are_exact) {
   EXPECT_EQ(sum().calls, 2 * kCalls);
 }
 
-// No sample is due in so few calls. With a worker, probes are not planned before a copy is made.
+// In so few calls no sample is due. With a worker, probes are planned only when a copy is made.
 TEST_F(SettledProfile, blocks_that_nothing_observed_are_guessed_from_calls) {
   never_sample();
   for (uint64_t workers : {0, 1}) {

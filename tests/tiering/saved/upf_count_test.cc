@@ -1,5 +1,6 @@
-// Runs that are counted behind the end of a profile, and not summed: what they leave, when they are,
-// and what becomes of them where others write, die or replace the file meanwhile.
+// Runs that are counted at the end of a profile file instead of being merged: what they append,
+// when they are used, and how they cope with other processes that write, die or replace the file
+// meanwhile.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -52,7 +53,7 @@ class CountRun : public testing::Test {
     o.adaptive = false;
     return o;
   }
-  // Calls `pick`, so many times in a hundred with 1.
+  // Calls `pick`, in `ones` of a hundred calls with 1.
   static void pick(IrRuntime& r, uint64_t ones, uint64_t calls = kCalls) {
     for (uint64_t i = 0; i < calls; ++i) {
       const uint64_t arg = i * 37 % 100 < ones ? 1 : 0;
@@ -85,7 +86,7 @@ class CountRun : public testing::Test {
   static size_t segments(const std::string& bytes) {
     return profile::UpfReader(std::as_bytes(std::span(bytes))).segments().size();
   }
-  // What a counted run leaves.
+  // Returns the segment that a counted run appends.
   std::string counted_segment() const {
     const std::string before = bytes();
     warm_run();
@@ -142,7 +143,7 @@ TEST_F(CountRun, who_collects_counts_gets_the_sum) {
   EXPECT_EQ(read().info.weight, ProfileInfo::kRunWeight * 5 / 2);
 }
 
-// Every run is counted, and every eighth is summed.
+// Every run is counted, and every eighth is merged.
 TEST_F(CountRun, runs_are_summed_after_so_many_that_are_counted) {
   for (uint64_t n = 1; n <= 2 * (kMostCounted + 1); ++n) {
     const uint64_t weight = read().info.weight;
@@ -172,7 +173,7 @@ TEST_F(CountRun, a_counted_run_that_saves_again_is_summed_as_if_it_never_had_bee
   EXPECT_EQ(segments(bytes()), 1u);
   put(first_);
   {
-    // The file is another by then, if not in what it says: the long way.
+    // The file is a different one by then, with the same contents, so the run must be merged.
     IrRuntime r(parse_or_die(kPick), warm());
     ThreadScope scope(*r.runtime);
     pick(r, 95);
@@ -274,7 +275,7 @@ TEST_F(CountRun, what_a_killed_one_has_left_is_skipped_and_the_file_made_whole) 
     warm_run();
     EXPECT_EQ(segments(bytes()), 1u) << size;
     EXPECT_TRUE(read().warnings.empty() && !read().truncated) << size;
-    // The torn one may have got as far as its name.
+    // The torn segment may be complete up to its name.
     EXPECT_GE(read().info.runs, 2u) << size;
   }
 }
@@ -289,7 +290,7 @@ TEST_F(CountRun, what_follows_a_torn_end_is_read) {
   }
 }
 
-// As a disk that loses power may leave it.
+// As a disk that loses power may leave the file.
 TEST_F(CountRun, zeros_at_the_end_cost_nothing_but_themselves) {
   put(first_ + std::string(700, '\0'));
   warm_run();
@@ -298,7 +299,7 @@ TEST_F(CountRun, zeros_at_the_end_cost_nothing_but_themselves) {
   EXPECT_TRUE(read().warnings.empty());
 }
 
-// As where the disk is full.
+// As on a full disk.
 TEST_F(CountRun, a_write_that_fails_is_said_and_costs_none_of_the_runs_before) {
   const size_t some = counted_segment().size() / 2;
   {
@@ -322,7 +323,7 @@ TEST_F(CountRun, a_write_that_fails_is_said_and_costs_none_of_the_runs_before) {
   EXPECT_TRUE(read().warnings.empty() && !read().truncated);
 }
 
-// One that is about to write is waited for, not taken for one that died.
+// A process that is about to write is waited for, and not taken for one that died.
 TEST_F(CountRun, a_reader_waits_for_who_writes) {
   const std::string segment = counted_segment();
   const int fd = ::open(path_.c_str(), O_WRONLY | O_APPEND);
@@ -382,7 +383,7 @@ TEST_F(CountRun, a_file_of_the_layout_before_is_written_anew_for_a_new_method) {
   ASSERT_FALSE(old.empty());
   put(old);
   const ProfileFile before = read();
-  warm_run();  // whose method is new there
+  warm_run();  // its method is new in the file
   EXPECT_EQ(segments(bytes()), 1u);
   EXPECT_EQ(read().info.runs, before.info.runs + 1);
   EXPECT_EQ(read().profile.methods.size(), before.profile.methods.size() + 1);

@@ -1,5 +1,6 @@
-// How far a saved profile is trusted: what is made from it is watched for drift, what drifted is not
-// saved as if it had been like before, and values that were seen are guessed in the next process.
+// The trust in a saved profile: code made from it is watched for drift, a drifted run is not saved
+// as if it had been like the earlier ones, and observed values are speculated on in the next
+// process.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ class Process {
   explicit Process(const Options& o)
       : runtime_(parse_or_die(kText), o), scope_(*runtime_.runtime) {}
 
-  // Calls `pick`, so many times in a hundred with 1.
+  // Calls `pick`, in `ones` of a hundred calls with 1.
   void pick(uint64_t calls, uint64_t ones) {
     for (uint64_t i = 0; i < calls; ++i) {
       const uint64_t arg = random_.below(100) < ones ? 1 : 0;
@@ -128,11 +129,11 @@ TEST_F(Drift, a_warm_run_that_is_like_the_saved_one_is_taken_on_trust) {
     again.pick(1'000'000, 95);
     EXPECT_EQ(again.reasons("re_instrument"), std::vector<std::string>{});
     again.save();
-    // It is counted, and what one run is stays as it was.
+    // The run is counted; the numbers per run stay the same.
     EXPECT_EQ(saved("pick"), before_);
     again.save();
   }
-  // Summed: half of what was saved, and one run more like it; nothing of what was seen now.
+  // Merged: half of the saved counts plus one more run like it; nothing observed in this run.
   const MethodProfile after = saved("pick");
   for (size_t i = 0; i < before_.counts.size(); ++i) {
     EXPECT_EQ(after.counts[i], before_.counts[i] + before_.counts[i] / 2) << i;
@@ -153,7 +154,8 @@ TEST_F(Drift, code_made_from_a_saved_profile_of_another_phase_is_noticed_and_not
         << other.report();
     other.save();
   }
-  // Half of what was saved, and what was seen. On trust either would be one and a half times itself.
+  // Half of the saved counts plus the observed ones. On trust, both would be one and a half times
+  // the saved ones.
   const MethodProfile after = saved("pick");
   EXPECT_GT(count_of(after, kZeros), 3 * count_of(before_, kZeros));
   EXPECT_LT(count_of(after, kOnes), count_of(before_, kOnes));
@@ -177,7 +179,7 @@ TEST_F(Drift, a_phase_that_ends_in_a_warm_run_is_noticed_and_not_trusted) {
 
 // ---- Values -----------------------------------------------------------------------------------
 
-// Nothing is observed in so few calls: what is known is what was saved.
+// In so few calls nothing is observed: all knowledge comes from the saved profile.
 constexpr uint32_t kFew = 20;
 
 class SavedValues : public Trust {
@@ -189,7 +191,7 @@ class SavedValues : public Trust {
     o.value_samples = kSeen;
     return o;
   }
-  // As decisions about values name what they are made from.
+  // Returns the text with which decisions about values name their observations.
   std::string all_of(SlotKind kind, const MethodProfile& m, uint64_t value) const {
     for (const Slot& slot : m.schema.slots) {
       if (slot.kind != kind) continue;
@@ -224,7 +226,7 @@ TEST_F(SavedValues, of_a_parameter_lead_to_a_version_in_the_next_run) {
   warm.run_digits(kFew, 10);
   const auto made = warm.reasons("specialize", "policy always; parameter 2" + seen);
   EXPECT_EQ(made.size(), 1u) << warm.report();
-  warm.flush();  // makes what was asked for
+  warm.flush();  // compiles the requested version
   EXPECT_EQ(warm.report_of("digits").versions.size(), 2u) << warm.report();
   warm.run_digits(kFew, 10);
   warm.run_digits(kFew, 7);
@@ -246,7 +248,7 @@ TEST_F(SavedValues, of_a_probe_of_the_hosts_are_constants_in_the_first_code_of_t
       1)
       << warm.report();
   EXPECT_TRUE(warm.report_of("load_digits").exits.empty());
-  // The guess is in the code: another value leaves it.
+  // The code has the speculated value as a constant: another value exits.
   warm.load_digits(kFew, 7);
   ASSERT_EQ(warm.report_of("load_digits").exits.size(), 1u) << warm.report();
   EXPECT_EQ(warm.report_of("load_digits").exits[0].reason, GuardReason::kValue);

@@ -1,5 +1,5 @@
-// What a saved profile lets be done before a method is called: its callees are described, and the
-// worker makes it.
+// Work that a saved profile allows before a method is called: its callees are described, and the
+// worker compiles it.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -58,7 +58,7 @@ class Warm : public testing::TestWithParam<uint64_t> {
   }
   ~Warm() override { std::filesystem::remove_all(dir_); }
 
-  // Stays in baseline code, whose profile is whole.
+  // Stays in baseline code, whose profile is complete.
   void first_run() {
     Options o = options_;
     o.workers = 0;
@@ -83,7 +83,7 @@ TEST_P(Warm, first_code_of_a_hot_method_has_its_callees_bodies) {
   MethodReport m = r.report_of("outer");
   ASSERT_EQ(m.tier, Tier::kOptimized);
   ASSERT_EQ(m.versions.size(), 1u) << "it has never been in baseline code";
-  // With a worker, a body may still be on its way when its caller is compiled.
+  // With a worker, a callee may not be ready yet when its caller is compiled.
   if (GetParam() == 0) { EXPECT_EQ(m.versions[0].inlined, 3u); }
   EXPECT_EQ(r.call("outer", {1000, 7}).bits, outer(1000, 7));
 }
@@ -112,7 +112,7 @@ TEST_P(Warm, methods_may_go_before_they_are_called) {
 
 INSTANTIATE_TEST_SUITE_P(Workers, Warm, testing::Values(0, 1));
 
-// The worker makes what is known although nobody calls it.
+// The worker compiles known methods although nobody calls them.
 TEST(WarmWorker, makes_what_nobody_has_called_yet) {
   char name[] = "/tmp/uptier-warm-XXXXXX";
   const std::string dir = mkdtemp(name);
@@ -140,7 +140,7 @@ TEST(WarmWorker, makes_what_nobody_has_called_yet) {
   std::filesystem::remove_all(dir);
 }
 
-// What compiling takes here is measured behind what the program may wait for, if there is any.
+// The worker measures the speed of compilation after all work that the program may be waiting for.
 TEST(WarmWorker, measures_the_machine_when_it_has_nothing_else_to_do) {
   char name[] = "/tmp/uptier-warm-XXXXXX";
   const std::string dir = mkdtemp(name);
@@ -157,7 +157,7 @@ TEST(WarmWorker, measures_the_machine_when_it_has_nothing_else_to_do) {
     };
     EXPECT_EQ(measured(warm ? 50 : 30'000), !warm) << "no thread has attached";
     ThreadScope scope(*r.runtime);
-    // Not worth an optimized version, which would tell too.
+    // It does not pay to optimize `cold`, which would measure the speed too.
     ASSERT_EQ(r.call("cold", {5}).bits, 5u);
     EXPECT_TRUE(measured(30'000));
     ASSERT_TRUE(r.runtime->save_profile().ok());

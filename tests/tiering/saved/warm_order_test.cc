@@ -1,4 +1,4 @@
-// In which order the worker makes what an earlier run has called, beside the thread that calls it.
+// The order in which the worker compiles the methods of an earlier run, while a thread calls them.
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -22,8 +22,8 @@ jit::Module methods() {
   return parse_or_die(text);
 }
 
-// Says which methods were described by which thread. The main thread's description of one of them
-// waits for those that the worker is to make meanwhile.
+// Records which thread described which methods. The main thread, while it describes a chosen
+// method, waits for the methods that the worker should describe meanwhile.
 class OrderedHost : public Host {
  public:
   OrderedHost(Runtime& runtime, const jit::Module& module, uint32_t methods = kMethods)
@@ -32,7 +32,7 @@ class OrderedHost : public Host {
     add(runtime, methods);
   }
 
-  // Adds methods until there are so many.
+  // Adds methods until there are `methods`.
   void add(Runtime& runtime, uint32_t methods) {
     for (auto i = static_cast<uint32_t>(methods_.size()); i < methods; ++i) {
       const jit::Function& f = module_.functions[i];
@@ -66,7 +66,7 @@ class OrderedHost : public Host {
     wanted_ = n;
     at_ = at;
   }
-  // Returns whether the worker has described so many.
+  // Returns whether the worker has described `n` methods.
   bool await_worker(size_t n) {
     std::unique_lock lock(mutex_);
     return change_.wait_for(lock, std::chrono::seconds(5), [&] { return by_worker_.size() >= n; });
@@ -100,8 +100,8 @@ class WarmOrder : public testing::Test {
   }
   ~WarmOrder() override { std::filesystem::remove_all(dir_); }
 
-  // Calls methods in this order, and returns what the worker has described. The main thread waits for
-  // `wanted` of them where it describes the first.
+  // Calls methods in this order, and returns the methods that the worker described. While it
+  // describes the first, the main thread waits until the worker has described `wanted`.
   std::vector<uint32_t> run(uint64_t workers, const std::vector<uint32_t>& calls, size_t wanted) {
     Options o;
     o.profile = dir_ + "/p.upf";
@@ -139,7 +139,7 @@ TEST_F(WarmOrder, worker_begins_with_the_last_called) {
 
 TEST_F(WarmOrder, worker_waits_for_no_caller) {
   std::vector<uint32_t> made;
-  // It may have been there before the caller.
+  // The worker may have been faster than the caller.
   for (int i = 0; i < 20 && (made.empty() || made[0] == 5); ++i) made = run(1, {5, 0, 1}, 5);
   EXPECT_EQ(made, (std::vector<uint32_t>{4, 3, 2, 1, 0}));
 }
@@ -170,7 +170,7 @@ TEST_F(WarmOrder, worker_goes_on_at_the_first_call_with_methods_that_came_later)
   EXPECT_EQ(runtime->invoke(host.method(3), std::vector<uint64_t>{7}).bits, 7u);
   EXPECT_TRUE(host.await_worker(5));
   std::vector<uint32_t> made = host.by_worker();
-  made.resize(5);  // it may make 3 as well, before its caller
+  made.resize(5);  // the worker may compile 3 too, before its caller does
   EXPECT_TRUE(made == (std::vector<uint32_t>{2, 1, 0, 5, 4})) << testing::PrintToString(made);
 }
 

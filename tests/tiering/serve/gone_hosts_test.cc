@@ -1,4 +1,4 @@
-// When the hosts of retired methods are told that they will not be asked any more.
+// When the hosts of retired methods are told that they will not be called any more.
 #include "tiering/serve/retired_hosts.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class GoneHostsTest : public testing::Test {
     }
   }
   Method& method(uint32_t i) { return methods_.at(i); }
-  // A version in service, which has others' bodies in it.
+  // A version in service, with the bodies of others inlined.
   Version& add(uint32_t of, std::vector<uint32_t> bodies = {}, bool enterable = false) {
     method(of).versions.push_back(std::make_unique<Version>());
     Version& v = *method(of).versions.back();
@@ -47,7 +47,7 @@ class GoneHostsTest : public testing::Test {
     hosts_.hold_locked(v);
     return v;
   }
-  // As a runtime does it: threads may look at the method until they_have_left() is said.
+  // Retires a method as a runtime does: threads may look at it until they_have_left() is called.
   void retire(uint32_t i) {
     Method& m = method(i);
     m.removed = m.retired = true;
@@ -57,7 +57,7 @@ class GoneHostsTest : public testing::Test {
     ++m.holds;
   }
   void they_have_left(uint32_t i) { hosts_.let_go_locked(method(i)); }
-  // Frees what is retired, and tells hosts. No thread is attached, so nothing waits for any.
+  // Frees retired versions and tells hosts. No thread is attached, so nothing waits.
   void free_and_tell() {
     {
       std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// Which code calls reach, and what becomes of code that is taken from them.
+// The code that calls reach, and the handling of code that is taken out of service.
 #include "tiering/serve/in_service.h"
 
 #include "tests/support/owners.h"
@@ -108,7 +108,7 @@ TEST(InService, a_callee_that_is_optimized_calls_back_the_frames_of_those_who_re
   EXPECT_TRUE(caller.outdated);
   EXPECT_EQ(Owners::words(caller), std::vector<uint32_t>{2});
   EXPECT_FALSE(gone.outdated);
-  // One that was made meanwhile hears of it at once.
+  // Code that was compiled meanwhile is told at once.
   Version& late = o.add(0, Tier::kOptimized);
   late.by_stub = {MethodId(1)};
   o.in_service.watch_callees(late);

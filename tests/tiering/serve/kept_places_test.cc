@@ -1,4 +1,5 @@
-// What keeps the place of a removed method, and what goes with it.
+// The slot of a removed method: the reasons that keep it from being reused, and the memory that is
+// released with it.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -13,7 +14,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// ---- What keeps a place ---------------------------------------------------------------------------
+// ---- What keeps a slot
+// ----------------------------------------------------------------------------
 
 bool counts_in_optimized_code(Workshop& w, MethodId m) {
   for (const MethodReport& r : w.runtime->report().methods) {
@@ -27,7 +29,7 @@ bool counts_in_optimized_code(Workshop& w, MethodId m) {
 struct Removal {
   Workshop* w;
   MethodId m;
-  bool taken;  // whether the place went to another at once
+  bool taken;  // whether the slot was reused at once
 };
 Removal* g_removal = nullptr;
 
@@ -38,7 +40,7 @@ uint64_t remove_now(uint64_t x) {
   return x;
 }
 
-// The frame goes on in code that calls the stub of what has gone.
+// The frame goes on in code that calls the stub of the removed method.
 TEST(KeptPlaces, a_frame_keeps_the_place_of_what_its_code_calls) {
   Workshop w(full("2"));
   MethodId inner = w.adder(7);
@@ -51,7 +53,7 @@ TEST(KeptPlaces, a_frame_keeps_the_place_of_what_its_code_calls) {
   Removal removal{&w, inner, true};
   g_removal = &removal;
   Outcome trap;
-  // On a thread that ends: what its calls leave on the stack may look like frames.
+  // On a thread that ends: stale words of its calls on the stack may look like frames.
   std::thread([&] {
     ThreadScope scope(*w.runtime);
     trap = w.call(outer, {1});
@@ -62,7 +64,7 @@ TEST(KeptPlaces, a_frame_keeps_the_place_of_what_its_code_calls) {
   EXPECT_TRUE(takes_another(w));
 }
 
-// Of whose stack nothing is known but that no method that was removed is on it.
+// The other thread's stack is unknown; it is known only that no removed method is on it.
 TEST(KeptPlaces, a_thread_that_runs_keeps_the_places_of_what_it_may_have_called) {
   Workshop w(full("1"));
   ThreadScope scope(*w.runtime);
@@ -79,11 +81,11 @@ TEST(KeptPlaces, a_thread_that_runs_keeps_the_places_of_what_it_may_have_called)
   EXPECT_FALSE(takes_another(w));
   end.release();
   other.join();
-  w.runtime->quiescent();  // words that calls have left on this stack mean nothing
+  w.runtime->quiescent();  // declares that stale words on this stack mean nothing
   EXPECT_TRUE(takes_another(w));
 }
 
-// Makes functions of the host's into methods, until there is no room for their stubs.
+// Adds host functions as methods until there is no room for their stubs. Returns their number.
 uint64_t add_host_methods(Workshop& w) {
   MethodInfo info{{2, 0}, "host", kOne};
   info.host_entry = reinterpret_cast<const void*>(remove_now);
@@ -107,7 +109,7 @@ TEST(KeptPlaces, a_method_that_is_refused_takes_no_place) {
   EXPECT_EQ(add_host_methods(w), 0u);
 }
 
-// A method that others wait for while it is described.
+// A method for which others wait while it is described.
 struct SlowMethod {
   std::binary_semaphore begun{0}, go_on{0};
   std::atomic<bool> over{false};
@@ -120,7 +122,7 @@ struct SlowMethod {
       over = true;
     });
   }
-  // Begins to describe it, on another thread; `calls`: because that calls it.
+  // Begins to describe the method on another thread; with `calls`, by calling it.
   std::thread begin(Workshop& w, MethodId m, bool calls) {
     std::thread t([&w, m, calls] {
       ThreadScope scope(*w.runtime);
@@ -154,7 +156,8 @@ TEST(KeptPlaces, removal_waits_for_the_compilation_of_the_method) {
   MethodId m = slow.add(w);
   std::thread t = slow.begin(w, m, false);
   std::thread later([&] {
-    std::this_thread::sleep_for(milliseconds(50));  // that it would have returned by then
+    std::this_thread::sleep_for(milliseconds(50));  // long enough for remove() to return if it did
+                                                    // not wait
     slow.go_on.release();
   });
   w.remove(m);
@@ -163,9 +166,10 @@ TEST(KeptPlaces, removal_waits_for_the_compilation_of_the_method) {
   t.join();
 }
 
-// ---- What goes with a place -----------------------------------------------------------------------
+// ---- Memory that is released with a slot
+// ----------------------------------------------------------
 
-// Of so many blocks that few of them fill the memory for counters.
+// A method with so many blocks that a few of them fill the counter memory.
 MethodId blocks_of(Workshop& w, uint64_t least) {
   return w.add("blocks", kOne, [least](FunctionBuilder& b) {
     for (int64_t k = 0; k < 40; ++k) {
@@ -180,7 +184,7 @@ MethodId blocks_of(Workshop& w, uint64_t least) {
   });
 }
 
-// Optimized code has counters of its own.
+// Optimized code has its own counters.
 TEST(KeptPlaces, counters_come_back_with_their_places) {
   for (bool optimizes : {false, true}) {
     Options o = optimizes ? optimizing("4") : full("4");
@@ -229,8 +233,8 @@ TEST(KeptPlaces, a_shared_countdown_begins_anew) {
   }
 }
 
-// A record that is overwritten unread is counted in its method's counters, which may be another's by
-// then.
+// When an unread record is overwritten, its loss is counted in the method's counters, which may
+// belong to another method by then.
 TEST(KeptPlaces, records_of_a_log_outlive_their_method) {
   Options o = full("2");
   o.log_records = 4;

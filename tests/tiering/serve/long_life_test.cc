@@ -1,5 +1,5 @@
-// Hosts that make and remove methods for ever: places are used again, memory stays where it was, and
-// nothing takes a new method for an old one.
+// Hosts that make and remove methods forever: slots are reused, memory does not grow, and a new
+// method is never taken for an old one.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -27,13 +27,13 @@ TEST(LongLife, places_are_used_again_and_ids_are_not) {
     ASSERT_LT(m.index(), 4u);
     ASSERT_TRUE(ids.insert(m).second) << i;
     ASSERT_EQ(w.call(m, {5}).bits, 5 + i);
-    // The one before is nobody's id, whoever has its place.
+    // The previous id is invalid, whichever method has its slot.
     if (before.valid()) {
       ASSERT_EQ(w.call(before, {5}).trap.code, TrapCode::kBadCall);
       ASSERT_EQ(w.runtime->entry_address(before), nullptr);
       ASSERT_EQ(w.runtime->ir(before).error().code, ErrorCode::kInvalidArgument);
       ASSERT_EQ(w.runtime->error_of(before), "");
-      w.remove(before);  // nothing
+      w.remove(before);  // no effect
     }
     w.remove(m);
     before = m;
@@ -87,10 +87,11 @@ TEST(LongLife, a_removed_address_ends_with_a_trap_until_its_place_is_used) {
   EXPECT_EQ(trap.trap.method, m);
 }
 
-// ---- Code that means a removed method -------------------------------------------------------------
+// ---- Code that refers to a removed method
+// ---------------------------------------------------------
 
-// `outer` has the body of `inner` in it. When the place of `inner` is given away, the call that is
-// not to be made any more ends with a trap: neither the old body runs nor the new one.
+// `inner` is inlined into `outer`. Once the slot of `inner` is reused, the call that the host
+// should not make any more ends with a trap: neither the old body runs nor the new one.
 TEST(LongLife, inlined_bodies_go_before_a_place_is_used_again) {
   Options o = small();
   o.max_methods = 4;
@@ -106,7 +107,7 @@ TEST(LongLife, inlined_bodies_go_before_a_place_is_used_again) {
   }
   ASSERT_TRUE(inlined);
   w.remove(inner);
-  EXPECT_EQ(w.call(outer, {1}).bits, 8u);  // nobody needs the place
+  EXPECT_EQ(w.call(outer, {1}).bits, 8u);  // the slot is not needed yet
   bool used = false;
   for (uint64_t i = 0; i < 8 && !used; ++i) {
     MethodId m = w.adder(100);
@@ -121,7 +122,7 @@ TEST(LongLife, inlined_bodies_go_before_a_place_is_used_again) {
   }
 }
 
-// A loop that calls what it is told, and between the calls a function of the host's.
+// A loop that calls a host function and then the method that it returned.
 MethodId event_loop(Workshop& w, const HostFunction& next) {
   return w.add("loop", kOne, [next](FunctionBuilder& b) {
     Variable i = b.declare(kLong), sum = b.declare(kLong);
@@ -147,17 +148,17 @@ MethodId event_loop(Workshop& w, const HostFunction& next) {
   });
 }
 
-// What the host function of event_loop() works with.
+// The state of event_loop()'s host function.
 struct Events {
   Workshop* w = nullptr;
   MethodId now = MethodId::none();
-  uint64_t times = 0;  // that `now` is called before another takes its place
+  uint64_t times = 0;  // calls of `now` before it is replaced
   std::set<uint32_t> places;
   uint64_t made = 0;
 };
 Events* g_events = nullptr;
 
-// Another method each `times` calls; the one before is removed, for nobody calls it any more.
+// Makes a new method every `times` calls and removes the old one, which nobody calls any more.
 uint64_t next_event(uint64_t i) {
   Events& e = *g_events;
   if (i % e.times == 0) {
@@ -169,7 +170,7 @@ uint64_t next_event(uint64_t i) {
   return e.w->address(e.now);
 }
 
-// A program whose only call never ends: its frame has inlined what has gone, and is called back.
+// A program whose only call never ends: its frame has removed methods inlined, and is called back.
 void run_event_loop(const Options& o, uint64_t count) {
   Workshop w(o);
   Events events{&w, MethodId::none(), 40, {}, 0};
@@ -192,8 +193,8 @@ TEST(LongLife, a_loop_that_never_ends_calls_thousands_of_methods) {
   }
 }
 
-// While a compilation is under way, all places that were left since it began wait for its end, and
-// so does the host.
+// While a compilation runs, all slots given up since its start wait for its end, and the host waits
+// for the slots.
 TEST(LongLife, places_come_back_when_a_slow_compilation_ends) {
   Options o = small();
   o.workers = 1;
@@ -205,8 +206,8 @@ TEST(LongLife, places_come_back_when_a_slow_compilation_ends) {
 
 size_t heap_in_use() { return mallinfo2().uordblks; }
 
-// Rounds of a method that is added, called until it is optimized, and removed; all calls go through
-// one dispatcher, which guesses whom it calls.
+// Rounds of a method that is added, called until it is optimized, and removed. All calls go through
+// one dispatcher, which speculates on its callee.
 void live(Workshop& w, MethodId dispatch, uint64_t from, uint64_t to) {
   for (uint64_t i = from; i < to; ++i) {
     MethodId m = w.adder(i);
@@ -243,7 +244,7 @@ TEST(LongLife, memory_is_flat_over_thousands_of_methods) {
 TEST(LongLife, threads_call_while_others_are_removed) {
   Options o = small();
   o.workers = 1;
-  o.max_methods = 16;  // fewer than one table names
+  o.max_methods = 16;  // fewer than one target table can name
   Workshop w(o);
   MethodId dispatch = w.dispatcher();
   std::atomic<bool> wrong{false};
@@ -254,7 +255,7 @@ TEST(LongLife, threads_call_while_others_are_removed) {
       Result<MethodId> m = w.try_add("m", kOne, [n](FunctionBuilder& b) {
         b.ret(b.binary(Opcode::kAdd, b.param(0), b.i64(static_cast<int64_t>(n))));
       });
-      if (!m) {  // others are slow to be quiescent
+      if (!m) {  // the other threads are slow to become quiescent
         w.runtime->quiescent();
         std::this_thread::yield();
         continue;
@@ -285,7 +286,7 @@ TEST(LongLife, traces_and_profiles_tell_the_methods_of_a_place_apart) {
     Profile p = w.runtime->profile();
     for (const auto& [key, m] : p.methods) {
       if (key.function_index == 0) continue;
-      EXPECT_LE(m.calls, 70u) << key.function_index;  // some were inlined into the dispatcher
+      EXPECT_LE(m.calls, 70u) << key.function_index;  // some calls were inlined into the dispatcher
       EXPECT_GT(m.calls, 0u) << key.function_index;
     }
   }
@@ -343,14 +344,14 @@ TEST(LongLife, what_threads_lost_stays_counted) {
   EXPECT_EQ(w.runtime->report().losses.traps_lost, 1u);
 }
 
-// What is kept of them is of one size.
+// The memory kept for ended threads has a fixed size.
 TEST(LongLife, memory_is_flat_over_thousands_of_threads) {
   Workshop w(full("1"));
   MethodId m = w.at_least(5);
   size_t heap = 0;
   for (uint64_t i = 0; i < 1500; ++i) {
     if (i == 500) heap = heap_in_use();
-    ThreadScope scope(*w.runtime);  // a thread of the runtime's, whichever of the system's
+    ThreadScope scope(*w.runtime);  // a new thread for the runtime, whichever system thread it is
     ASSERT_EQ(w.call(m, {i + 5}).bits, i + 5);
   }
   size_t grown = heap_in_use() - std::min(heap, heap_in_use());

@@ -15,7 +15,7 @@
 namespace uptier::tiering::reclaim_test {
 namespace {
 
-// A reclaimer with threads and versions of its own.
+// A reclaimer with its own threads and versions.
 class ReclaimTest : public testing::Test {
  protected:
   static constexpr uint32_t kCodeBytes = 64;
@@ -28,7 +28,7 @@ class ReclaimTest : public testing::Test {
   }
   void TearDown() override { versions_.clear(); }
 
-  // As Runtime::attach does.
+  // Like Runtime::attach.
   AttachedThread& attach() {
     auto t = AttachedThread::create(this, options_, ++numbers_);
     EXPECT_TRUE(t.ok());
@@ -38,7 +38,7 @@ class ReclaimTest : public testing::Test {
   }
   void quiescent(AttachedThread& t) { t.epoch.store(reclaimer_.epoch()); }
 
-  // Code that consists of the version's number, over and over.
+  // Code that consists of the version's number, repeated.
   Version& make_version() {
     auto number = static_cast<uint32_t>(versions_.size()) + 1;
     auto span = space_->allocate(kCodeBytes);
@@ -52,7 +52,7 @@ class ReclaimTest : public testing::Test {
     versions_.push_back(std::move(v));
     return *versions_.back();
   }
-  // Returns the bytes of code that were freed.
+  // Returns how many bytes of code were freed.
   uint64_t reclaim() {
     uint64_t bytes = 0;
     for (const Version* v : reclaimer_.reclaim(threads_).versions) bytes += v->code_bytes;
@@ -147,7 +147,8 @@ TEST_F(ReclaimTest, each_retirement_is_an_epoch_of_its_own) {
   }
 }
 
-// The simple slow algorithm beside it: for each retired version, the threads that may still run it.
+// Compares with a simple slow algorithm: for each retired version, the set of threads that may
+// still run it.
 TEST_F(ReclaimTest, agrees_with_sets_of_threads_over_random_events) {
   struct Item {
     Version* version;
@@ -227,7 +228,7 @@ TEST_F(ReclaimTest, threads_read_code_while_it_is_replaced_and_freed) {
     freed += reclaim();
     if (round % 16 == 0) std::this_thread::yield();
   }
-  // The readers go on until all that was retired is free.
+  // The readers go on until everything retired is free.
   while (reclaimer_.has_limbo()) {
     freed += reclaim();
     std::this_thread::yield();

@@ -1,5 +1,5 @@
-// Code that is laid anew while threads call it: results stay, whole pages become free, and what was
-// refused for want of room has it.
+// Code-cache compaction while threads call the code: results stay right, whole pages become free,
+// and code that was refused for lack of room then fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A loop whose body differs by `n`, so that each method takes some lines of code: f(x) = x rounds of
-// s = (s * 3 ^ n) + x, from n.
+// A loop whose body depends on `n`, so that each method takes some lines of code: f(x) = x rounds
+// of s = (s * 3 ^ n) + x, from n.
 void mix(FunctionBuilder& b, uint64_t n) {
   Value own = b.i64(static_cast<int64_t>(n));
   loop_down(b, b.param(0), own, [&](Value sum, Value x) {
@@ -31,7 +31,7 @@ uint64_t mixed(uint64_t n, uint64_t x) {
   return sum;
 }
 
-// A shop with methods m0, m1, ... that mix.
+// A shop with methods m0, m1, ... that run mix().
 struct Mixers {
   explicit Mixers(const Options& o) : shop(o) {}
 
@@ -44,12 +44,12 @@ struct Mixers {
   void add(size_t count) {
     while (count-- != 0) add();
   }
-  // Whether a call of a method answers what it should.
+  // Tests whether a call gives the right answer.
   bool answers(size_t n, uint64_t x) {
     Outcome o = shop.call(methods[n], {x});
     return o.ok() && o.bits == mixed(n, x);
   }
-  // Removes all but each `kept`-th.
+  // Removes all methods except each `kept`-th.
   void thin_out(size_t kept) {
     std::vector<MethodId> gone;
     for (size_t n = 0; n < methods.size(); ++n) {
@@ -69,7 +69,7 @@ Options many(std::initializer_list<std::pair<const char*, const char*>> more) {
   return o;
 }
 
-// Whether code was laid anew for a reason.
+// Tests whether there is a compaction record whose reason begins with `why`.
 bool has_record(const Report& r, std::string_view why) {
   return std::ranges::any_of(r.decisions, [&](const DecisionRecord& d) {
     return d.action == "relay" && d.reason.rfind(why, 0) == 0;
@@ -119,7 +119,7 @@ TEST(Relay, holes_are_joined_while_threads_call) {
       }
       Report r = m.report();
       EXPECT_GE(r.relay.relays, 1u);
-      EXPECT_GE(r.relay.bodies, kMethods / kKept / 2);  // those in full pages stay
+      EXPECT_GE(r.relay.bodies, kMethods / kKept / 2);  // bodies in full pages are not moved
       EXPECT_GT(r.relay.bytes, 0u);
       EXPECT_GE(r.relay.looks, 1u);
       EXPECT_LT(r.code_bytes_in_service, before / 2);
@@ -155,7 +155,7 @@ class Told : public Workshop {
   int told = 0;
 };
 
-// The old code and the new one both hold the method: neither is let go for the other.
+// Both the old and the new code hold the method; moving must not release it.
 TEST(Relay, hosts_of_methods_that_were_moved_are_told_once) {
   Told shop(options(
       {{"workers", "0"}, {"interval", "1"}, {"flush_first", "1"}, {"stress", "relay=all"}}));
@@ -175,7 +175,7 @@ TEST(Relay, hosts_of_methods_that_were_moved_are_told_once) {
   EXPECT_EQ(shop.told, 1);
 }
 
-// A body of some pages.
+// A body of several pages.
 void build_big(FunctionBuilder& b) {
   Value sum = b.param(0);
   for (int64_t k = 1; k <= 3000; ++k) {
@@ -221,7 +221,7 @@ TEST(Relay, what_the_budget_refused_is_accepted_when_holes_are_joined) {
   }
 }
 
-// A frame that goes round in code that has been moved stays there, and its page with it.
+// A frame that loops in code that was moved stays in the old copy, whose page stays too.
 TEST(Relay, a_frame_in_code_that_was_moved_runs_to_its_end) {
   for (const char* tier : {"baseline", "optimized"}) {
     SCOPED_TRACE(tier);

@@ -1,5 +1,5 @@
-// A host may die when its methods have been removed: nobody asks it any more, and it has back what it
-// made, whatever was compiled meanwhile.
+// A host may be destroyed once its methods are removed: it is not called any more, and has got back
+// everything it made, whatever is being compiled meanwhile.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,11 +19,11 @@ void remove(Runtime& r, MethodId m) {
   r.remove_methods(gone);
 }
 
-// ---- Code of the host's own -------------------------------------------------------------------
+// ---- A host's own code --------------------------------------------------------------------------
 
 uint64_t same(uint64_t x) { return x; }
 
-// While it makes better code, the method is taken out of service.
+// While it compiles better code, the method is removed.
 class SlowCompiler : public Host {
  public:
   Result<HostCode> compile(const Plan& plan, const MethodProfile&) override {
@@ -59,7 +59,7 @@ TEST(RemovedHosts, code_that_comes_too_late_is_given_back) {
   EXPECT_EQ(host.given_back, 2);
 }
 
-// ---- Hosts of what is inlined -----------------------------------------------------------------
+// ---- Hosts of inlined methods -----------------------------------------------------------------
 
 class Scoped : public Host {
  public:
@@ -90,8 +90,8 @@ class Scoped : public Host {
   Body body_;
 };
 
-// The caller's host, which is asked for its alias classes when the callee's is to be compared with
-// them, has the callee removed.
+// The caller's host, when it is asked for its alias scope to compare it with the callee's, has the
+// callee removed.
 TEST(RemovedHosts, nobody_asks_the_host_of_a_removed_method_that_is_being_inlined) {
   Scoped inner([](FunctionBuilder& b) { b.ret(b.binary(Opcode::kAdd, b.param(0), b.i64(7))); });
   Scoped outer([&](FunctionBuilder& b) {

@@ -1,4 +1,4 @@
-// Methods that are removed while others that guess them are compiled.
+// Methods that are removed while code that speculates on them is compiled.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,8 +19,8 @@ const Signature kOne{{kLong}, kLong};
 const Signature kDispatch{{Type::kRef, kLong}, kLong};
 constexpr int64_t kNever = 0x123456789;
 
-// Returns `result`, after `count` instructions where `x` is kNever. They take the compiler
-// its time, and keep bodies from being inlined.
+// Returns `result`, after `count` instructions if `x` is kNever. They make compilation slow, and
+// keep the body from being inlined.
 void return_at_length(FunctionBuilder& b, Value x, Value result, int count) {
   Block length = b.create_block(), end = b.create_block();
   Variable v = b.declare(kLong);
@@ -88,8 +88,8 @@ class Bench : public Host {
   }
 
   std::unique_ptr<Runtime> runtime;
-  std::atomic<uint32_t> watched = MethodId::none().number();  // the method whose compilation
-  std::atomic<bool> seen = false;                             // by the worker has begun
+  std::atomic<uint32_t> watched = MethodId::none().number();  // the method that is watched
+  std::atomic<bool> seen = false;                             // the worker has begun to compile it
 
  private:
   std::mutex mutex_;
@@ -98,8 +98,9 @@ class Bench : public Host {
   std::thread::id made_by_ = std::this_thread::get_id();
 };
 
-// `outer` is compiled when its guess is removed: it compares the address of the stub, and the call
-// behind that is not to be made any more. So the place must wait until `outer` has gone.
+// The guess of `outer` is removed while `outer` is compiled. Its code compares the stub's address,
+// and the call after the comparison must not be made any more. So the slot must wait until `outer`
+// is freed.
 TEST(RemovedMeanwhile, a_guess_is_not_taken_for_the_method_that_comes_after_it) {
   for (int delay_ms = 0; delay_ms < 24; delay_ms += 3) {
     Bench w;
@@ -126,7 +127,7 @@ TEST(RemovedMeanwhile, a_guess_is_not_taken_for_the_method_that_comes_after_it) 
     bool used = false;
     for (uint64_t n = 1000; n < 1400 && !used; ++n) {
       MethodId m = w.adder(static_cast<int64_t>(n));
-      if (!m.valid()) continue;  // the worker looks at all that there was
+      if (!m.valid()) continue;  // the worker's look keeps all slots
       for (int i = 0; i < 400; ++i) w.runtime->invoke(dispatch, {{w.address(m), 3}});
       used = m.index() == guess.index();
       if (used) {

@@ -1,5 +1,5 @@
-// What frames of retired methods need: their hosts describe them, and go on with their calls, until
-// the last frame has ended, on whichever stack and thread it is.
+// Frames of retired methods: the hosts describe the methods and resume their calls until the last
+// frame has ended, on whatever stack and thread.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -14,7 +14,7 @@
 namespace uptier::test::retire_frames_test {
 namespace {
 
-// What the host function does, once.
+// An action for the next call of the host function.
 thread_local std::function<void()> g_event;
 uint64_t event(uint64_t x) {
   if (g_event) std::exchange(g_event, nullptr)();
@@ -56,7 +56,8 @@ class Pairs : public Host {
       ASSERT_EQ(runtime->invoke(p.inner, {{16 * i}}).bits, 16 * i + p.k);
     }
   }
-  // The second time, for what frames went on in: it goes when nothing is left that could leave for it.
+  // Twice: baseline code that frames went on in is freed only after all code that could exit into
+  // it.
   void be_quiescent() {
     for (int i = 0; i < 2; ++i) runtime->quiescent();
   }
@@ -67,15 +68,15 @@ class Pairs : public Host {
 
   std::unique_ptr<Runtime> runtime;
   std::atomic<uint64_t> told{0}, resumed{0};
-  std::atomic<uint64_t> late{0};  // times that a method was asked for, or told of, when it was gone
+  std::atomic<uint64_t> late{0};  // calls for a method after its host was told that it is gone
 
  private:
   struct What {
     uint64_t k = 0;
-    MethodId inner;  // of an outer one
+    MethodId inner;  // the callee of an outer method
   };
 
-  // A host that makes methods faster than they go waits.
+  // Waits if the host makes methods faster than they are freed.
   MethodId add(const char* name, What what, uint64_t (*host_resume)(const HostFrame*)) {
     MethodInfo info{{1, next_++}, name, kOne};
     info.host_resume = host_resume;
@@ -177,7 +178,8 @@ TEST(RetireFrames, one_that_is_dropped_with_its_stack_needs_nothing) {
 
 // ---- Threads ------------------------------------------------------------------------------------
 
-// The inner frame is in host code, called by code of the outer method that has its body in it.
+// The inner frame is in host code, called from code of the outer method with the inner body
+// inlined.
 TEST(RetireFrames, another_threads_frame_in_host_code_is_waited_for) {
   for (bool blocks : {false, true}) {
     Pairs w(small());
@@ -212,7 +214,7 @@ TEST(RetireFrames, another_threads_frame_in_host_code_is_waited_for) {
   }
 }
 
-// Calls begin, and frames leave their code, while the methods are retired.
+// Calls begin, and frames exit from their code, while the methods are retired.
 TEST(RetireFrames, calls_that_begin_meanwhile_run_or_are_refused) {
   constexpr uint64_t kRounds = 150;
   for (const char* workers : {"0", "1"}) {
@@ -256,7 +258,7 @@ TEST(RetireFrames, calls_that_begin_meanwhile_run_or_are_refused) {
       for (std::thread& t : callers) t.join();
       w.retire(pairs[kRounds]);
     }
-    w.runtime->flush();  // no compilation is under way
+    w.runtime->flush();  // waits until no compilation is under way
     w.runtime->retire_methods({});
     EXPECT_EQ(w.told, 2 * (kRounds + 1));
     EXPECT_EQ(w.left(), 0u);

@@ -1,5 +1,5 @@
-// Methods that are retired while they run: nobody calls them any more, their frames go on, and their
-// hosts are told when none is left.
+// Methods that are retired while they run: nobody calls them any more, their frames go on, and
+// their hosts are told when the last frame has ended.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -26,11 +26,11 @@ class Listener : public Workshop {
   }
   int times_told(MethodId m) { return told[m]; }
 
-  std::map<MethodId, int> told;  // those that were gone, and how often that was said
+  std::map<MethodId, int> told;  // how often the host was told, by method
   std::function<void(MethodId)> when_told;
 };
 
-// What the host function does, once.
+// An action for the next call of the host function.
 std::function<void()> g_event;
 uint64_t event(uint64_t x) {
   if (g_event) std::exchange(g_event, nullptr)();
@@ -53,7 +53,7 @@ Options mode(const char* tier) {
   return o;
 }
 
-// In each tier, in the first call and in a late one: the frame goes on, with loops that ask.
+// In each tier, in the first call and in a late one: the frame goes on, also in loops that poll.
 TEST(Retire, a_frame_of_a_retired_method_runs_to_its_end) {
   for (const char* tier : {"auto", "baseline", "instrumented", "optimized"}) {
     for (uint64_t calls : {0, 3, 300}) {
@@ -92,7 +92,7 @@ TEST(Retire, a_host_is_told_at_the_end_of_an_outermost_invoke) {
   EXPECT_EQ(w.times_told(m), 1);
 }
 
-// In a loop in the middle of a program that never returns, other code is made and goes.
+// In a loop of a program that never returns, other code is compiled and freed.
 TEST(Retire, a_host_is_told_while_other_code_runs) {
   Listener w(small());
   ThreadScope scope(*w.runtime);
@@ -117,7 +117,7 @@ TEST(Retire, a_method_that_never_ran_is_gone_at_once) {
   EXPECT_EQ(w.times_told(m), 1) << "once";
 }
 
-// A body that others have inlined may leave its code there.
+// An inlined body may exit from the code around it.
 TEST(Retire, a_host_is_not_told_while_code_has_the_body_in_it) {
   Options o = small();
   o.max_methods = 4;
@@ -131,7 +131,7 @@ TEST(Retire, a_host_is_not_told_while_code_has_the_body_in_it) {
   EXPECT_EQ(w.call(outer, {1}).bits, 8u) << "the body, in code that was made before";
   w.runtime->quiescent();
   EXPECT_EQ(w.times_told(inner), 0);
-  // Another method wants the place, and `outer` is made anew for it.
+  // Another method needs the slot, so `outer` is compiled again without the body.
   for (uint64_t i = 0; i < 8 && w.times_told(inner) == 0; ++i) {
     MethodId m = w.adder(100);
     ASSERT_EQ(w.call(m, {1}).bits, 101u);
@@ -170,14 +170,14 @@ TEST(Retire, the_end_of_the_runtime_tells_who_still_waits) {
   EXPECT_EQ(w.times_told(outer), 0);
 }
 
-// What is told may itself be what makes another method useless.
+// The host's reaction to being told may retire or remove further methods.
 TEST(Retire, a_host_may_take_out_other_methods_when_it_is_told) {
   Listener w(small());
   MethodId a = w.adder(1), b = w.adder(2), c = w.adder(3);
   w.when_told = [&](MethodId m) {
     if (m == a) w.retire(b);
     if (m == b) w.remove(c);
-    w.remove(m);  // nothing
+    w.remove(m);  // no effect
   };
   w.retire(a);
   EXPECT_EQ(w.times_told(a), 1);
@@ -185,7 +185,7 @@ TEST(Retire, a_host_may_take_out_other_methods_when_it_is_told) {
   EXPECT_EQ(w.runtime->entry_address(c), nullptr);
 }
 
-// Threads that stand still where the test wants it, attached.
+// An attached thread that does nothing until the test ends it.
 class Bystander {
  public:
   explicit Bystander(Runtime& r) : thread_([&r, this] { run(r); }) { attached_.wait(false); }
@@ -222,7 +222,7 @@ TEST(Retire, a_thread_that_may_run_the_code_is_waited_for) {
   EXPECT_EQ(w.times_told(m), 1);
 }
 
-// A thread may be on its way into a method that is called for the first time.
+// A thread may be about to enter a method that is called for the first time.
 TEST(Retire, the_place_of_a_method_that_never_ran_waits_for_threads_too) {
   Workshop w(full("1"));
   Bystander other(*w.runtime);
@@ -232,7 +232,7 @@ TEST(Retire, the_place_of_a_method_that_never_ran_waits_for_threads_too) {
   EXPECT_TRUE(takes_another(w));
 }
 
-// It may have found the body while the method was in service.
+// The compilation may have found the body while the method was in service.
 TEST(Retire, a_compilation_that_began_before_is_waited_for) {
   Listener w(small());
   MethodId inner = w.adder(1);
@@ -258,7 +258,7 @@ TEST(Retire, a_compilation_that_began_before_is_waited_for) {
   EXPECT_EQ(o.trap.code, TrapCode::kNoCode);
 }
 
-// What is counted by frames that go on is not lost.
+// Counts of frames that go on are not lost.
 TEST(Retire, what_frames_count_afterwards_is_handed_over) {
   Listener w(options({{"workers", "0"}, {"policy", "never"}}));
   MethodId m = w.add("sum", kOne, sum_after_event);
