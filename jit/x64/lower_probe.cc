@@ -109,11 +109,14 @@ void Lowering::lower_tally(const Inst& i) {
 
 void Lowering::lower_probe(const Inst& i) {
   if (is_tally(i)) return lower_tally(i);
-  if (is_remnant(i)) return;
   if (std::optional<uint32_t> offset = count_offset(i)) count_at(*offset);
   if (std::optional<ProbePlan::Site> site = observed_site(i)) observe(i, *site);
+  using Kind = MProbe::Kind;
+  Kind kind = is_remnant(i)                        ? Kind::kMerged
+              : is_block_probe(i) && !resumes(i) ? Kind::kStarts
+                                                   : Kind::kGoesOn;
   // Instructions are emitted backwards: those emitted so far come after the probe. See turn_round.
-  m_.probes.push_back({static_cast<uint32_t>(m_.insts.size()), i.aux, i.body});
+  m_.probes.push_back({static_cast<uint32_t>(m_.insts.size()), i.aux, i.body, kind});
 }
 
 // Loads the slab at the entry, which is lowered last, when it is known whether anything counts.
