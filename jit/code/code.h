@@ -53,7 +53,7 @@ struct ProbeRow {
   SiteId site = 0;
   // The body of the site: 0 the method's own, k CodeTables::inlined[k - 1].
   uint32_t body = 0;
-  bool starts = false;   // otherwise it goes on with a block, after an inlined call for example
+  bool starts = false;  // otherwise it goes on with a block, after an inlined call for example
   bool partial = false;
 
   friend bool operator==(const ProbeRow&, const ProbeRow&) = default;
