@@ -1,5 +1,6 @@
-// What a trace point costs: asleep, with tools that do nothing, and what constructs cost to make and
-// to find. Bad news: asleep more than a load and a branch; awake more than 10 ns a notification.
+// Measures the cost of a trace point, asleep and with tools that do nothing, and the cost of making
+// and finding constructs. Bad news: asleep more than a load and a branch; awake more than 10 ns a
+// notification.
 #include <benchmark/benchmark.h>
 
 #include <memory>
