@@ -193,6 +193,9 @@ void StackSamples::report(TimeReport& to) const {
                        sum.ns, share_of(sum)});
   }
   std::ranges::stable_sort(to.rows, std::ranges::greater(), &TimeRow::ns);
+}
+
+void StackSamples::report_paths(TimeReport& to) const {
   for (const Node& node : nodes_) {
     const Named& n = named_[node.named];
     to.nodes.push_back({node.parent, n.place, n.method, n.name, node.own.samples, node.own.ns});
