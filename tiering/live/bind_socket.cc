@@ -13,10 +13,6 @@ namespace {
 
 constexpr int kWaiting = 8;  // connections that wait to be let in
 
-OwnFd new_socket() {
-  return OwnFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-}
-
 // Removes the socket that has the name, if nobody listens on it any more.
 Status remove_abandoned(const SocketPlace& place) {
   struct stat info {};
@@ -40,6 +36,10 @@ Status remove_abandoned(const SocketPlace& place) {
 }
 
 }  // namespace
+
+OwnFd new_socket() {
+  return OwnFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
 
 int connect_to(const SocketPlace& place, const OwnFd& socket) {
   sockaddr_un to;

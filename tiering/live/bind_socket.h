@@ -20,6 +20,8 @@ struct BoundSocket {
 // Errors: kIo, kInvalidArgument.
 Result<BoundSocket> bind_socket(const SocketPlace& place);
 
+// Returns a stream socket that never blocks; empty: refused.
+OwnFd new_socket();
 // Connects to a place, without waiting. Returns 0 or an errno.
 int connect_to(const SocketPlace& place, const OwnFd& socket);
 

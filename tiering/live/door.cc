@@ -16,6 +16,7 @@
 #include "tiering/base/clock.h"
 #include "tiering/live/bind_socket.h"
 #include "tiering/live/live_words.h"
+#include "tiering/live/sweep_sockets.h"
 
 namespace uptier::tiering {
 namespace {
@@ -40,11 +41,12 @@ void send_away(int fd, std::string_view why) {
 
 }  // namespace
 
-Result<std::unique_ptr<Door>> Door::open(std::string_view listen, Answer answer,
-                                         const void* of) try {
+Result<std::unique_ptr<Door>> Door::open(std::string_view listen, Answer answer, const void* of,
+                                         const Limits& limits) try {
   Result<SocketPlace> place = place_to_listen(listen);
   if (!place) return place.error();
-  std::unique_ptr<Door> door(new Door(std::move(*place), answer, of));
+  std::unique_ptr<Door> door(new Door(std::move(*place), answer, of, limits));
+  if (listen == "on") sweep_sockets(door->place_);
   if (Status s = door->listen(); !s) return s.error();
   if (Status s = door->start(); !s) return s.error();
   return door;
@@ -152,7 +154,7 @@ void Door::let_in() {
 
 void Door::serve(Client& c) {
   const uint64_t silence = now_ns() - c.since_ns;
-  if (silence > (c.out.empty() ? kIdleNs : kPatienceNs)) c.leaves = true;
+  if (silence > (c.out.empty() ? limits_.idle_ns : limits_.patience_ns)) c.leaves = true;
   if (c.leaves || c.revents == 0) return;
   if (!c.out.empty()) {
     write(c);

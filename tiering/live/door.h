@@ -4,7 +4,7 @@
 //
 // A client is sent away, with a line that says why, if it is not of this process's user, if there
 // are kMostClients already, or if it says anything but the one request. It is dropped if it takes
-// nothing of an answer for kPatienceNs, or asks nothing for kIdleNs.
+// nothing of an answer, or asks nothing, for longer than Limits says.
 //
 // Law: the door changes nothing. Its thread asks for a finished text (the only time that it may
 // take a lock), and holds no lock while it reads or writes. No socket ever blocks it: the rest of
@@ -38,16 +38,21 @@ namespace uptier::tiering {
 class Door {
  public:
   static constexpr size_t kMostClients = 4;
-  static constexpr uint64_t kPatienceNs = 5'000'000'000;
-  static constexpr uint64_t kIdleNs = 120'000'000'000;
   static constexpr uint64_t kFreshNs = 50'000'000;
+
+  // How long a client may take nothing of an answer, and ask nothing.
+  struct Limits {
+    uint64_t patience_ns = 5'000'000'000;
+    uint64_t idle_ns = 120'000'000'000;
+  };
 
   // Makes the text of an answer, on the door's thread. May throw std::bad_alloc.
   using Answer = std::string (*)(const void* of);
 
   // Listens at a place (Options::listen, not empty). `of` outlives the door. Errors: kIo,
   // kInvalidArgument, kResourceExhausted.
-  static Result<std::unique_ptr<Door>> open(std::string_view listen, Answer answer, const void* of);
+  static Result<std::unique_ptr<Door>> open(std::string_view listen, Answer answer, const void* of,
+                                            const Limits& limits);
   ~Door();
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
@@ -65,8 +70,8 @@ class Door {
     short revents = 0;      // of the last poll
   };
 
-  Door(SocketPlace place, Answer answer, const void* of)
-      : place_(std::move(place)), answer_(answer), of_(of) {}
+  Door(SocketPlace place, Answer answer, const void* of, const Limits& limits)
+      : place_(std::move(place)), answer_(answer), of_(of), limits_(limits) {}
 
   Status listen();
   Status start();
@@ -83,6 +88,7 @@ class Door {
   const SocketPlace place_;
   const Answer answer_;
   const void* const of_;
+  const Limits limits_;
   OwnFd socket_, stop_;
   ino_t inode_ = 0;  // of the socket's file
   pthread_t thread_ = {};

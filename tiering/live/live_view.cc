@@ -32,7 +32,7 @@ Error no_answer(const std::string& name, const char* what) {
 
 // Connects. `process`: the id that must be at the other end; 0: any of this user's.
 Result<OwnFd> connect_to_peer(const SocketPlace& place, const std::string& name, uint64_t process) {
-  OwnFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  OwnFd socket = tiering::new_socket();
   if (!socket) return tiering::socket_error(place.shown, "cannot make a socket", errno);
   int error = tiering::connect_to(place, socket);
   // EAGAIN: others are waiting to be let in.

@@ -16,7 +16,9 @@ namespace {
 
 constexpr mode_t kOwnerOnly = 0700;
 
-std::string file_of(uint64_t process) { return std::to_string(process) + ".sock"; }
+std::string file_of(uint64_t process) {
+  return std::to_string(process) + std::string(kSocketSuffix);
+}
 
 // Opens a directory and checks that it is this user's alone.
 Result<OwnFd> open_private(const std::string& path) {

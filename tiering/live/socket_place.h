@@ -19,6 +19,9 @@ struct sockaddr_un;
 
 namespace uptier::tiering {
 
+// The names of sockets are ids of processes, and this.
+inline constexpr std::string_view kSocketSuffix = ".sock";
+
 struct SocketPlace {
   OwnFd directory;
   std::string name;   // in it

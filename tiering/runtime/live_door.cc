@@ -14,7 +14,7 @@ LiveDoor::LiveDoor(const Engine& engine) : live_(engine) {
   auto answer = [](const void* live) {
     return answer_of(static_cast<const LiveMaker*>(live)->live_time());
   };
-  Result<std::unique_ptr<Door>> door = Door::open(engine.options.listen, answer, &live_);
+  Result<std::unique_ptr<Door>> door = Door::open(engine.options.listen, answer, &live_, {});
   if (door) {
     door_ = std::move(*door);
   } else {
