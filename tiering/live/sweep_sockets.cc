@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <charconv>
@@ -24,6 +25,11 @@ bool is_of_nobody(std::string_view name) {
   return name == kSocketSuffix && ::kill(process, 0) != 0 && errno == ESRCH;
 }
 
+bool is_socket(int directory, const char* name) {
+  struct stat info {};
+  return ::fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(info.st_mode);
+}
+
 std::vector<std::string> names_in(int directory) {
   std::vector<std::string> names;
   const int own = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -33,7 +39,8 @@ std::vector<std::string> names_in(int directory) {
     return names;
   }
   while (const dirent* entry = ::readdir(all)) {
-    if (is_of_nobody(entry->d_name)) names.emplace_back(entry->d_name);
+    const bool left = is_of_nobody(entry->d_name) && is_socket(directory, entry->d_name);
+    if (left) names.emplace_back(entry->d_name);
   }
   ::closedir(all);
   return names;

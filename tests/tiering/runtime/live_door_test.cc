@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -135,25 +136,33 @@ TEST_F(LiveDoorTest, the_compilers_state_is_told) {
   EXPECT_EQ(row_of(t, "small")->state, CompileState::kRemoved);
 }
 
-TEST_F(LiveDoorTest, requests_that_wait_are_told) {
-  Workshop w(listening({{"policy", "always"}, {"flush_first", "1"}, {"stress", "delay=all"}}));
-  std::vector<MethodId> all;
-  for (int i = 0; i < 20; ++i) {
-    all.push_back(
-        w.add("m" + std::to_string(i), kOne, [](FunctionBuilder& b) { rounds(b, 3000); }));
-  }
+// The worker is held up in the description of a method that is to be optimized.
+TEST_F(LiveDoorTest, a_compilation_under_way_is_told) {
+  std::atomic<bool> holds{false}, held{false};
+  Workshop w(listening({{"policy", "always"}, {"flush_first", "1"}}));
+  const MethodId slow = w.add("slow", kOne, [&](FunctionBuilder& b) {
+    rounds(b, 3000);
+    held = held || holds;
+    while (holds) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
   const auto v = view();
   ASSERT_NE(v, nullptr);
-  uint64_t most = 0, waits = 0;
-  for (int i = 0; i < 40 && (most == 0 || waits == 0); ++i) {
-    for (const MethodId m : all) burn(w, m, 1'000'000);
-    const LiveTime t = read(*v);
-    most = std::max(most, t.waiting);
-    waits +=
-        static_cast<uint64_t>(std::ranges::count(t.rows, CompileState::kWaiting, &LiveRow::state));
+  ThreadScope scope(*w.runtime);
+  ASSERT_TRUE(w.call(slow, {1}).ok());  // described once, before it is asked to hold
+  holds = true;
+  for (int i = 0; i < 1000 && !held; ++i) burn(w, slow, 5'000'000);
+  ASSERT_TRUE(held);
+  burn(w, slow, 50'000'000);
+  LiveTime t = read(*v);
+  ASSERT_NE(row_of(t, "slow"), nullptr);
+  EXPECT_EQ(row_of(t, "slow")->state, CompileState::kWaiting);
+  holds = false;
+  for (int i = 0; i < 100 && row_of(t, "slow")->state == CompileState::kWaiting; ++i) {
+    burn(w, slow, 5'000'000);
+    t = read(*v);
   }
-  EXPECT_GT(most, 0u);
-  EXPECT_GT(waits, 0u);
+  EXPECT_EQ(row_of(t, "slow")->state, CompileState::kReady);
+  EXPECT_EQ(row_of(t, "slow")->serves, Tier::kOptimized);
 }
 
 TEST_F(LiveDoorTest, sampling_may_begin_later) {
