@@ -183,6 +183,28 @@ TEST_F(LiveDoorTest, sampling_may_begin_later) {
   EXPECT_GT(now.samples, 0u);
 }
 
+// As docs/embedding.md shows it.
+std::string samples_of(uint64_t process) {
+  std::string text;
+  Result<std::unique_ptr<LiveView>> view = LiveView::of_process(process);
+  if (!view) return view.error().message;
+  Result<LiveTime> now = (*view)->read();
+  if (!now) return now.error().message;  // it has ended
+  for (const LiveRow& r : now->rows) text += r.name + " " + std::to_string(r.samples) + "\n";
+  return text;
+}
+
+TEST_F(LiveDoorTest, a_process_is_found_by_its_id) {
+  Options o = listening();
+  o.listen = "on";
+  Workshop w(o);
+  const MethodId hot = w.add("hot", kOne, [](FunctionBuilder& b) { rounds(b, 20'000); });
+  burn(w, hot, 100'000'000);
+  const std::string text = samples_of(static_cast<uint64_t>(getpid()));
+  EXPECT_NE(text.find("hot "), std::string::npos) << text;
+  EXPECT_NE(samples_of(1).find("process 1 "), std::string::npos);
+}
+
 TEST_F(LiveDoorTest, ends_with_the_runtime) {
   std::unique_ptr<LiveView> v;
   {
