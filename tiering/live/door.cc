@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
@@ -207,9 +208,11 @@ void Door::write(Client& c) {
 }
 
 const std::string& Door::answer_of_now() {
-  if (fresh_ns_ == 0 || now_ns() - fresh_ns_ > kFreshNs) {
+  const uint64_t begin = now_ns();
+  if (begin >= fresh_until_ns_) {
     fresh_ = answer_(of_);
-    fresh_ns_ = now_ns();
+    const uint64_t end = now_ns();
+    fresh_until_ns_ = end + std::max(kFreshNs, kRest * (end - begin));
   }
   return fresh_;
 }

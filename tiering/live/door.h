@@ -9,7 +9,8 @@
 // Law: the door changes nothing. Its thread asks for a finished text (the only time that it may
 // take a lock), and holds no lock while it reads or writes. No socket ever blocks it: the rest of
 // an answer waits in the client's buffer. So the destructor waits for one answer to be made at
-// most. An answer younger than kFreshNs is given again, so clients cannot keep the process busy.
+// most. An answer is given again for kFreshNs, or kRest times as long as it took to make, so
+// clients cannot keep the process busy.
 //
 // In the child of a fork the door has no thread. The child must not destroy it.
 //
@@ -39,6 +40,7 @@ class Door {
  public:
   static constexpr size_t kMostClients = 4;
   static constexpr uint64_t kFreshNs = 50'000'000;
+  static constexpr uint64_t kRest = 20;
 
   // How long a client may take nothing of an answer, and ask nothing.
   struct Limits {
@@ -96,8 +98,8 @@ class Door {
 
   // Of the thread.
   std::list<Client> clients_;
-  std::string fresh_;           // the last answer
-  uint64_t fresh_ns_ = 0;       // when it was made
+  std::string fresh_;  // the last answer
+  uint64_t fresh_until_ns_ = 0;
   uint64_t deaf_until_ns_ = 0;  // nobody is let in before
 };
 

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <thread>
 #include <vector>
 
 #include "tests/support/private_dir.h"
@@ -25,10 +26,12 @@ using Clock = std::chrono::steady_clock;
 // Answers with a text, and counts how often it was asked.
 struct Teller {
   std::string text = "all is well\n";
+  int makes_ms = 0;  // how long it takes
   mutable std::atomic<int> asked{0};
   static std::string answer(const void* of) {
     const auto* t = static_cast<const Teller*>(of);
     ++t->asked;
+    std::this_thread::sleep_for(std::chrono::milliseconds(t->makes_ms));
     return t->text;
   }
 };
@@ -166,6 +169,18 @@ TEST_F(DoorTest, requests_in_quick_succession_get_one_answer) {
   }
   EXPECT_LE(teller_.asked, 1 + seconds_since(begin) / 0.05);
   EXPECT_GE(teller_.asked, 1);
+}
+
+TEST_F(DoorTest, answers_that_take_long_are_made_rarely) {
+  teller_.makes_ms = 20;
+  open();
+  RawClient c(path_);
+  const Clock::time_point begin = Clock::now();
+  while (seconds_since(begin) < 1.0) {
+    c.say("time\n");
+    ASSERT_EQ(heard(c), teller_.text);
+  }
+  EXPECT_LE(teller_.asked, 1 + seconds_since(begin) / 0.42);
 }
 
 TEST_F(DoorTest, a_directory_that_others_may_use_is_refused) {
