@@ -71,7 +71,9 @@ struct RuntimeWords {
   // less than events, and no kernel refuses them.
   void sample_if_told(Options& o) const {
     const bool chosen = sets("sample_hz") || secure_getenv("UPTIER_SAMPLE_HZ") != nullptr;
-    const bool told = sets("profile") || sets("listen") || !o.listen.empty();
+    const bool listens = std::ranges::any_of(
+        given, [](const auto& g) { return g.first == "listen" && g.second != "off"; });
+    const bool told = sets("profile") || listens || !o.listen.empty();
     if (chosen || !told) return;
     o.sample_hz = 100;
     o.sample_engine = SampleEngine::kCpuTimer;

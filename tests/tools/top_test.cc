@@ -208,6 +208,29 @@ TEST_F(Top, sockets_of_killed_processes_are_swept) {
   EXPECT_NE(open.err.find("chmod 700 closes it"), std::string::npos) << open.err;
 }
 
+TEST_F(Top, a_process_that_listens_samples_unless_it_is_told_otherwise) {
+  const std::pair<std::string, int> cases[] = {{"--listen=" + socket(), 100},
+                                               {"-O listen=" + socket(), 100},
+                                               {"--listen=" + socket() + " --sample=50", 50},
+                                               {"--listen=" + socket() + " -O sample_hz=0", 0}};
+  for (const auto& [words, hz] : cases) {
+    std::vector<std::string> all{"run"};
+    std::istringstream in(words);
+    for (std::string word; in >> word;) all.push_back(word);
+    all.insert(all.end(), {wasm_path("mix"), "100000000"});
+    ToolProcess p(all);
+    p.await_cpu(100);
+    const RunResult r = tool("top ./it.sock --count 1 --json");
+    ASSERT_EQ(r.code, 0) << r.err;
+    EXPECT_EQ(lines_of(r.out).at(0)["sample_hz"], hz) << words;
+    p.end(SIGKILL);
+  }
+  const RunResult off =
+      tool("run -O listen=off --report=json --report-to r.json " + wasm_path("mix"));
+  ASSERT_EQ(off.code, 0) << off.err;
+  EXPECT_FALSE(json::parse(slurp(path("r.json"))).contains("time"));
+}
+
 TEST_F(Top, the_programs_output_and_exit_code_stay_its_own) {
   const RunResult r = tool("run --listen=" + socket() + " " + wasm_path("mix"));
   EXPECT_EQ(r.code, 0) << r.err;
