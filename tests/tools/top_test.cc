@@ -52,6 +52,9 @@ TEST_F(Top, finds_a_process_by_its_id_and_shows_tables) {
   EXPECT_NE(r.out.find(" list_round\n"), std::string::npos) << r.out;
   EXPECT_NE(r.out.find(" optimized "), std::string::npos) << r.out;
   EXPECT_EQ(r.out.find('\x1b'), std::string::npos);  // no terminal
+  const std::string name = p->name();
+  p->end(SIGKILL);
+  fails(name, 1, "there is no process " + name);  // although its socket is there
 }
 
 TEST_F(Top, refreshes_add_up) {
