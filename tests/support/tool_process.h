@@ -35,23 +35,26 @@ class ToolProcess {
     execv(argv[0], argv.data());
     _exit(127);
   }
-  ~ToolProcess() { end(SIGKILL); }
+  ~ToolProcess() {
+    if (id_ != 0) end(SIGKILL);
+  }
   ToolProcess(const ToolProcess&) = delete;
   ToolProcess& operator=(const ToolProcess&) = delete;
 
   pid_t id() const { return id_; }
   std::string name() const { return std::to_string(id_); }
   void signal(int number) const { kill(id_, number); }
-  // Waits for its end. Returns its exit code, or -1 after a signal.
+  // Waits for its end. Returns its exit code, or the signal that ended it as a negative number.
   int wait() {
     int status = 0;
     const pid_t ended = waitpid(std::exchange(id_, 0), &status, 0);
-    return ended > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    EXPECT_GT(ended, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   }
-  void end(int number) {
-    if (id_ == 0) return;
+  // Ends it by a signal; see wait().
+  int end(int number) {
     signal(number);
-    wait();
+    return wait();
   }
   // Waits until it has used `ms` of processor time.
   void await_cpu(long ms) const {

@@ -22,6 +22,10 @@ std::vector<json> lines_of(const std::string& text) {
 
 class Top : public ToolDir {
  protected:
+  // Sockets that killed processes leave go with the directory.
+  Top() { setenv("XDG_RUNTIME_DIR", dir_.c_str(), 1); }
+  ~Top() override { unsetenv("XDG_RUNTIME_DIR"); }
+
   std::string socket() const { return path("it.sock"); }
   // Runs for minutes, unless it is ended.
   std::unique_ptr<ToolProcess> mix(std::vector<std::string> more = {}) const {
@@ -189,23 +193,19 @@ TEST_F(Top, an_answer_of_something_else_is_refused) {
 }
 
 TEST_F(Top, sockets_of_killed_processes_are_swept) {
-  const std::string with = "XDG_RUNTIME_DIR=" + dir_ + " ";
-  const std::string run = with + UPTIER_TOOL + " run --listen " + wasm_path("mix") + " 100000000";
-  const RunResult r =
-      in_dir(run +
-             " >/dev/null & id=$!; while ! test -S uptier/$id.sock; do "
-             "sleep 0.02; done; " +
-             with + UPTIER_TOOL +
-             " top $id --count 1; kill -9 $id; wait $id 2>/dev/null; "
-             "touch uptier/999999999.sock; ls uptier; " +
-             with + UPTIER_TOOL + " run --listen " + wasm_path("mix") + " 10; ls uptier");
+  const std::string use = UPTIER_TOOL, run = use + " run --listen " + wasm_path("mix");
+  const RunResult r = in_dir(
+      run +
+      " 100000000 >/dev/null & id=$!; while ! test -S uptier/$id.sock; do sleep 0.02; done; " +
+      use + " top $id --count 1; kill -9 $id; wait $id 2>/dev/null; " +
+      "touch uptier/999999999.sock; ls uptier; " + run + " 10; ls uptier");
   EXPECT_NE(r.out.find("process "), std::string::npos) << r.out << r.err;
   // The killed one's was there before, and is not any more; no other file was touched.
   EXPECT_NE(r.out.find(".sock\n999999999.sock\nmix"), std::string::npos) << r.out;
   const std::string last = r.out.substr(r.out.find("checksum"));
   EXPECT_EQ(last.substr(last.find('\n')), "\n999999999.sock\n") << r.out;
   std::filesystem::permissions(path("uptier"), std::filesystem::perms(0755));
-  const RunResult open = in_dir(with + UPTIER_TOOL + " run --listen " + wasm_path("mix") + " 10");
+  const RunResult open = in_dir(run + " 10");
   EXPECT_EQ(open.code, 0);
   EXPECT_EQ(open.out.find("process"), std::string::npos);
   EXPECT_NE(open.err.find("chmod 700 closes it"), std::string::npos) << open.err;

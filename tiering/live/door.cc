@@ -208,11 +208,10 @@ void Door::write(Client& c) {
 }
 
 const std::string& Door::answer_of_now() {
-  const uint64_t begin = now_ns();
-  if (begin >= fresh_until_ns_) {
+  if (now_ns() >= fresh_until_ns_) {
+    const uint64_t begin = thread_cpu_ns();
     fresh_ = answer_(of_);
-    const uint64_t end = now_ns();
-    fresh_until_ns_ = end + std::max(kFreshNs, kRest * (end - begin));
+    fresh_until_ns_ = now_ns() + std::max(kFreshNs, kRest * (thread_cpu_ns() - begin));
   }
   return fresh_;
 }

@@ -9,8 +9,8 @@
 // Law: the door changes nothing. Its thread asks for a finished text (the only time that it may
 // take a lock), and holds no lock while it reads or writes. No socket ever blocks it: the rest of
 // an answer waits in the client's buffer. So the destructor waits for one answer to be made at
-// most. An answer is given again for kFreshNs, or kRest times as long as it took to make, so
-// clients cannot keep the process busy.
+// most. An answer is given again for kFreshNs, or for kRest times the processor time
+// that it took, so clients cannot keep the process busy.
 //
 // In the child of a fork the door has no thread. The child must not destroy it.
 //

@@ -12,11 +12,11 @@
 #include <chrono>
 #include <ctime>
 #include <fstream>
-#include <thread>
 #include <vector>
 
 #include "tests/support/private_dir.h"
 #include "tests/support/raw_client.h"
+#include "tiering/base/clock.h"
 
 namespace uptier::test::door_test {
 namespace {
@@ -27,12 +27,13 @@ using Clock = std::chrono::steady_clock;
 // Answers with a text, and counts how often it was asked.
 struct Teller {
   std::string text = "all is well\n";
-  int makes_ms = 0;  // how long it takes
+  uint64_t takes_ns = 0;  // processor time
   mutable std::atomic<int> asked{0};
   static std::string answer(const void* of) {
     const auto* t = static_cast<const Teller*>(of);
     ++t->asked;
-    std::this_thread::sleep_for(std::chrono::milliseconds(t->makes_ms));
+    for (const uint64_t end = tiering::thread_cpu_ns() + t->takes_ns;
+         tiering::thread_cpu_ns() < end;) {}
     return t->text;
   }
 };
@@ -173,7 +174,7 @@ TEST_F(DoorTest, requests_in_quick_succession_get_one_answer) {
 }
 
 TEST_F(DoorTest, answers_that_take_long_are_made_rarely) {
-  teller_.makes_ms = 20;
+  teller_.takes_ns = 20'000'000;
   open();
   RawClient c(path_);
   const Clock::time_point begin = Clock::now();
