@@ -147,7 +147,8 @@ TEST(CApiOptions, are_set_by_name_and_refuse_what_is_out_of_range) {
   EXPECT_EQ(uptier_options_set(o, "interval", nullptr, &e), UPTIER_INVALID_ARGUMENT);
 
   Options same;
-  ASSERT_TRUE(same.set("interval", "64").ok() && same.set("tier", "baseline").ok());
+  ASSERT_TRUE(same.set("interval", "64").ok() && same.set("tier", "baseline").ok() &&
+              same.set("listen", "on").ok());
   std::vector<char> text(1 << 16);
   size_t length = 0;
   EXPECT_EQ(uptier_options_text(o, text.data(), text.size(), &length, &e), UPTIER_OK);
