@@ -62,7 +62,10 @@ ordered_json row_json(const TopTable& t, const TopRow& r) {
   } else {
     j["place"] = time_place_name(r.method.place);
   }
-  j["share"] = part_of(r.sums.ns, t.sums.ns);
+  const ShareEstimate share = t.share(r);
+  j["share"] = share.share;
+  j["low"] = share.low;
+  j["high"] = share.high;
   j["samples"] = r.sums.samples;
   j["ns"] = r.sums.ns;
   j["total_share"] = part_of(r.sums.all_ns, t.sums.all_ns);
@@ -91,14 +94,15 @@ std::string top_text(const TopTable& t, uint64_t most) {
   if (t.now.hz == 0) {
     out += "its stacks are not sampled now: start it with --sample, or set its option sample_hz\n";
   }
-  append_line(out, "%8s %8s %9s %9s  %-26s %-8s %s\n", "time", "samples", "total", "samples",
-              "tier", "state", "method");
+  append_line(out, "%8s %17s %8s %9s %9s  %-26s %-8s %s\n", "time", "95 % interval", "samples",
+              "total", "samples", "tier", "state", "method");
   const size_t shown = shown_of(t, most);
   for (size_t i = 0; i < shown; ++i) {
     const TopRow& r = t.rows[i];
+    const ShareEstimate share = t.share(r);
     append_line(
-        out, "%6.2f %% %8llu %7.2f %% %9llu  %-26s %-8s ", 100 * part_of(r.sums.ns, t.sums.ns),
-        static_cast<unsigned long long>(r.sums.samples),
+        out, "%6.2f %%  %6.2f - %6.2f %% %8llu %7.2f %% %9llu  %-26s %-8s ", 100 * share.share,
+        100 * share.low, 100 * share.high, static_cast<unsigned long long>(r.sums.samples),
         100 * part_of(r.sums.all_ns, t.sums.all_ns),
         static_cast<unsigned long long>(r.sums.all_samples), code_text(r).c_str(), state_text(r));
     out += r.method.name + "\n";

@@ -22,6 +22,11 @@ void add_sums(TopSums& to, const TopSums& more) {
 
 }  // namespace
 
+ShareEstimate TopTable::share(const TopRow& r) const {
+  return share_of_time(static_cast<double>(r.sums.ns) / 1e3, static_cast<double>(sums.ns) / 1e3,
+                       static_cast<double>(squares));
+}
+
 TopRows::Key TopRows::key_of(const LiveRow& r) {
   return {r.place, r.method.number(), r.tier, r.copy, r.osr, r.inlined};
 }
@@ -30,6 +35,7 @@ TopTable TopRows::next(LiveTime now) {
   const std::vector<LiveRow> rows = std::exchange(now.rows, {});
   TopTable table;
   table.sums = sums_since(now.samples, now.sampled_ns, last_.samples, last_.sampled_ns);
+  table.squares = grown(now.squares, last_.squares);
   table.asked_ns = grown(now.asked_ns, last_.asked_ns);
   table.dropped = grown(now.dropped, last_.dropped);
   table.ns = grown(now.age_ns, last_.age_ns);

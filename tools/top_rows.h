@@ -40,10 +40,14 @@ struct TopRow {
 struct TopTable {
   LiveTime now;           // without rows
   TopSums sums;           // of all samples
+  uint64_t squares = 0;   // of the samples since the last table, see LiveTime
   uint64_t asked_ns = 0;  // processor time since the last table
   uint64_t dropped = 0;   // samples dropped since the last table
   uint64_t ns = 0;        // time since the last table
   std::vector<TopRow> rows;
+
+  // Returns the share of a row in the time since the last table.
+  ShareEstimate share(const TopRow& r) const;
 };
 
 class TopRows {

@@ -54,6 +54,7 @@ struct LiveTime {
   uint64_t hz = 0;          // samples per second of processor time; 0: none are taken now
   uint64_t asked_ns = 0;    // processor time of the threads while they were sampled
   uint64_t sampled_ns = 0;  // of that, the time that samples stand for
+  uint64_t squares = 0;     // sum of the squares of the samples' weights, in microseconds^2
   uint64_t samples = 0;
   uint64_t dropped = 0;       // samples that found no room
   uint64_t waiting = 0;       // compile requests that wait

@@ -34,6 +34,7 @@ LiveTime reading(uint64_t age, std::vector<LiveRow> rows) {
     t.samples += r.samples;
     t.sampled_ns += r.ns;
   }
+  t.squares = t.samples;  // each sample stands for a microsecond
   t.asked_ns = 2 * t.sampled_ns;
   t.dropped = age;
   t.rows = std::move(rows);
@@ -84,7 +85,9 @@ TEST(TopRows, kinds_of_code_add_up_to_their_method) {
   EXPECT_TRUE(t.rows[0].code[1].osr);
   const std::string text = tools::top_text(t, 0);
   EXPECT_NE(
-      text.find("100.00 %       13  100.00 %        63  optimized, inlined         waiting  m1\n"),
+      text.find(
+          "100.00 %   77.19 - 100.00 %       13  100.00 %        63  optimized, inlined         "
+          "waiting  m1\n"),
       std::string::npos)
       << text;
 }
@@ -115,6 +118,8 @@ TEST(TopRows, json_is_one_line_with_the_same_numbers) {
   EXPECT_EQ(j["rows"], 2);
   EXPECT_EQ(j["methods"][0]["place"], "host");
   EXPECT_EQ(j["methods"][0]["share"], 0.75);
+  EXPECT_NEAR(j["methods"][0]["low"], 0.6451, 1e-4);  // Wilson's interval of 60 in 80
+  EXPECT_NEAR(j["methods"][0]["high"], 0.8319, 1e-4);
   EXPECT_FALSE(j["methods"][0].contains("tier"));
   EXPECT_EQ(j["methods"][1]["tier"], "baseline");
   EXPECT_EQ(j["methods"][1]["calls_run"], "optimized");

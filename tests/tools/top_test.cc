@@ -80,6 +80,8 @@ TEST_F(Top, refreshes_add_up) {
     for (const json& m : t["methods"]) {
       EXPECT_GT(m["samples"], 0) << m;
       EXPECT_LE(m["share"], before);
+      EXPECT_LE(m["low"], m["share"]);
+      EXPECT_GE(m["high"], m["share"]);
       before = m["share"];
       sum += before;
       by_name[m["name"]] += m["samples"].get<uint64_t>();

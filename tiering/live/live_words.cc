@@ -119,8 +119,8 @@ bool read_row(std::string_view line, LiveRow& r) {
 bool read_process(std::string_view line, LiveTime& t) {
   Words w(line);
   w.expect("process");
-  for (uint64_t* n : {&t.process, &t.age_ns, &t.hz, &t.asked_ns, &t.sampled_ns, &t.samples,
-                      &t.dropped, &t.waiting, &t.code_bytes}) {
+  for (uint64_t* n : {&t.process, &t.age_ns, &t.hz, &t.asked_ns, &t.sampled_ns, &t.squares,
+                      &t.samples, &t.dropped, &t.waiting, &t.code_bytes}) {
     w.take(*n);
   }
   return w.at_end();
@@ -130,8 +130,8 @@ bool read_process(std::string_view line, LiveTime& t) {
 
 std::string answer_of(const LiveTime& t) {
   std::string body = "process";
-  for (const uint64_t n : {t.process, t.age_ns, t.hz, t.asked_ns, t.sampled_ns, t.samples,
-                           t.dropped, t.waiting, t.code_bytes}) {
+  for (const uint64_t n : {t.process, t.age_ns, t.hz, t.asked_ns, t.sampled_ns, t.squares,
+                           t.samples, t.dropped, t.waiting, t.code_bytes}) {
     put(body, n);
   }
   body += '\n';

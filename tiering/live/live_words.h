@@ -2,7 +2,7 @@
 //
 //   view     time\n
 //   process  uptier-live 1 BYTES\n     the version of this form, and the length of what follows
-//            process ID AGE HZ ASKED SAMPLED SAMPLES DROPPED WAITING CODE\n
+//            process ID AGE HZ ASKED SAMPLED SQUARES SAMPLES DROPPED WAITING CODE\n
 //            row PLACE METHOD MODULE INDEX TIER COPY OSR INLINED SAMPLES NS SERVES STATE NAME\n  ...
 //   or       error TEXT\n              and the connection ends
 //

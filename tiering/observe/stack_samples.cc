@@ -178,6 +178,7 @@ TimeProfile StackSamples::profile() const {
 void StackSamples::report(TimeReport& to) const {
   to.samples = samples_;
   to.sampled_ns = sampled_ns_;
+  to.squares = squares_;
   to.unattributed_ns = unattributed_ns_;
   to.stale = stale_;
   to.paths_cut = paths_cut_;

@@ -73,6 +73,7 @@ LiveTime LiveMaker::live_time() const {
   live.hz = time.hz;
   live.asked_ns = static_cast<uint64_t>(time.asked_ns);
   live.sampled_ns = static_cast<uint64_t>(time.sampled_ns);
+  live.squares = static_cast<uint64_t>(time.squares / 1e6);  // from ns^2
   live.samples = time.samples;
   live.dropped = time.dropped;
   live.waiting = engine_.requests->size();

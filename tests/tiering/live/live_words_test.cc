@@ -14,7 +14,7 @@ using tiering::read_live_time;
 using tiering::refusal_of;
 
 LiveTime sample() {
-  LiveTime t{4711, 2, 100, 4, 5, 6, 7, 8, UINT64_MAX, {}};
+  LiveTime t{4711, 2, 100, 4, 5, 6, 7, 8, 9, UINT64_MAX, {}};
   LiveRow hot, host;
   hot.method = MethodId(3, 2);
   hot.key = {0xfedcba9876543210, 12};
@@ -58,7 +58,7 @@ TEST(LiveWords, names_cannot_add_lines_or_steer_a_terminal) {
   EXPECT_EQ(back->rows[0].name, "a?row 0?[2J???");
   // Nor can they if the other side is hostile.
   const Result<LiveTime> hostile =
-      read_live_time("process 1 0 0 0 0 0 0 0 0\nrow 0 0 0 0 0 0 0 0 0 0 0 0 \x1b[2J\n");
+      read_live_time("process 1 0 0 0 0 0 0 0 0 0\nrow 0 0 0 0 0 0 0 0 0 0 0 0 \x1b[2J\n");
   ASSERT_TRUE(hostile.ok()) << hostile.error().message;
   EXPECT_EQ(hostile->rows[0].name, "?[2J");
   const Result<uint64_t> refused = read_greeting("error \x1b[2Jno");
@@ -66,17 +66,17 @@ TEST(LiveWords, names_cannot_add_lines_or_steer_a_terminal) {
 }
 
 TEST(LiveWords, what_is_wrong_is_refused_with_its_line) {
-  const std::string process = "process 1 2 3 4 5 6 7 8 9\n",
+  const std::string process = "process 1 2 3 4 5 5 6 7 8 9\n",
                     row = "row 0 0 0 0 0 0 0 0 0 0 0 0 x\n";
   ASSERT_TRUE(read_live_time(process + row).ok());
   const std::pair<std::string, std::string> cases[] = {
       {"", "empty"},
-      {"process 0 2 3 4 5 6 7 8 9\n", "empty"},
-      {"process 1 2 3 4 5 6 7 8\n", "line 1"},
-      {"process 1 2 3 4 5 6 7 8 9 10\n", "line 1"},
-      {"process 1 2 3 4 5 6 7 8 -9\n", "line 1"},
-      {"process 1 2 3 4 5 6 7 8 18446744073709551616\n", "line 1"},
-      {"process 1 2 3 4 5 6 7 8 9", "line 1"},
+      {"process 0 2 3 4 5 5 6 7 8 9\n", "empty"},
+      {"process 1 2 3 4 5 5 6 7 8\n", "line 1"},
+      {"process 1 2 3 4 5 5 6 7 8 9 10\n", "line 1"},
+      {"process 1 2 3 4 5 5 6 7 8 -9\n", "line 1"},
+      {"process 1 2 3 4 5 5 6 7 8 18446744073709551616\n", "line 1"},
+      {"process 1 2 3 4 5 5 6 7 8 9", "line 1"},
       {row, "line 1"},
       {process + process, "line 2"},
       {process + row + "row 5 0 0 0 0 0 0 0 0 0 0 0 x\n", "line 3"},

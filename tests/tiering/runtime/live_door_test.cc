@@ -96,6 +96,8 @@ TEST_F(LiveDoorTest, a_view_reads_what_the_report_says) {
   EXPECT_EQ(now.hz, 1000u);
   EXPECT_EQ(now.samples, report.samples);
   EXPECT_EQ(now.sampled_ns, static_cast<uint64_t>(report.sampled_ns));
+  EXPECT_EQ(now.squares, static_cast<uint64_t>(report.squares / 1e6));
+  EXPECT_GT(now.squares, 0u);
   EXPECT_GT(now.age_ns, before.age_ns);
   EXPECT_GT(now.code_bytes, 0u);
   ASSERT_EQ(now.rows.size(), report.rows.size());
