@@ -61,6 +61,17 @@ TEST_F(Top, finds_a_process_by_its_id_and_shows_tables) {
   fails(name, 1, "there is no process " + name);  // although its socket is there
 }
 
+TEST_F(Top, a_terminal_is_cleared_for_each_table) {
+  if (!installed("python3")) GTEST_SKIP() << "python3 is not installed";
+  const auto p = mix({"--listen=" + socket()});
+  const RunResult r = in_dir("python3 -c \"import pty; pty.spawn(['" UPTIER_TOOL
+                             "', 'top', './it.sock', '--count', '3', '--interval', '0.1'])\"");
+  const std::string clear = "\x1b[H\x1b[2Jprocess ";
+  size_t tables = 0;
+  for (size_t at = 0; (at = r.out.find(clear, at)) != r.out.npos; ++at) ++tables;
+  EXPECT_EQ(tables, 3u) << r.out;
+}
+
 TEST_F(Top, refreshes_add_up) {
   const auto p = mix({"--listen=" + socket()});
   const RunResult r = tool("top it.sock --count 4 --interval 0.2 --json");
