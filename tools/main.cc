@@ -65,11 +65,16 @@ struct RuntimeWords {
   bool sets(const char* name) const {
     return std::ranges::any_of(given, [&](const auto& g) { return g.first == name; });
   }
-  // A profile file says where time went, unless the user chooses otherwise. Timers cost less than events,
-  // and no kernel refuses them.
-  void sample_for_profile(Options& o) const {
+  // Puts the process's socket there.
+  void listen(const std::string& where) { given.insert(given.begin(), {"listen", where}); }
+  // A profile file and a socket say where time goes, unless the user chooses otherwise. Timers cost
+  // less than events, and no kernel refuses them.
+  void sample_if_told(Options& o) const {
     const bool chosen = sets("sample_hz") || secure_getenv("UPTIER_SAMPLE_HZ") != nullptr;
-    if (chosen || !sets("profile")) return;
+    const bool listens = std::ranges::any_of(
+        given, [](const auto& g) { return g.first == "listen" && g.second != "off"; });
+    const bool told = sets("profile") || listens || !o.listen.empty();
+    if (chosen || !told) return;
     o.sample_hz = 100;
     o.sample_engine = SampleEngine::kCpuTimer;
   }
@@ -80,7 +85,7 @@ struct RuntimeWords {
     Result<Options> o = Options::from_env();
     if (!o) return o.error();
     if (guest && secure_getenv("UPTIER_BLIND_CONSTANTS") == nullptr) o->blind_constants = true;
-    sample_for_profile(*o);
+    sample_if_told(*o);
     for (const auto& [name, value] : given) {
       if (Status s = o->set(name, value); !s) {
         const bool unknown = s.error().code == ErrorCode::kNotFound;
@@ -191,6 +196,7 @@ struct Commands {
   CompileCommand compile_command;
   ReportCommand report_command;
   ReplayCommand replay_command;
+  TopCommand top_command;
   std::string file;
   std::string other_file;
   ProfileViewWords profile_view_words;
@@ -226,6 +232,9 @@ struct Commands {
         "--events", c.events,
         "writes the program's WASI calls to FILE: .json for ui.perfetto.dev, .jsonl, or "
         "a table of counts");
+    run->add_flag("--listen{on}", c.listen,
+                  "lets `uptier top` see where time goes, through a socket of this user: --listen, "
+                  "or --listen=PATH; samples stacks 100 times a second if no rate is given");
     run->add_option("--dir", c.dirs, "opens a directory to the program: HOST or HOST::GUEST")
         ->allow_extra_args(false);
     run->add_option("--env", c.env,
@@ -258,6 +267,7 @@ struct Commands {
       run_command.args.assign(rest.begin() + 1, rest.end());
       run_command.misplaced = option_among(*run, run_command.args);
       settle(run_command.shown, run_command.trace);
+      if (!run_command.listen.empty()) words.listen(run_command.listen);
       code = with_options(words, run_command, run_fn, true);
     });
   }
@@ -402,6 +412,28 @@ struct Commands {
     });
   }
 
+  void add_top() {
+    CLI::App* top = add("top", "shows where a running process spends its time");
+    if (top == nullptr) return;
+    top->footer(
+        "The process must have been started with `uptier run --listen`, or with its option "
+        "listen.\nThe first table counts from the beginning, the next ones from the table before. "
+        "Nothing is\nchanged in the process. Exit codes: 0 at the end of the process as well, 1 "
+        "if it cannot be read.");
+    TopCommand& c = top_command;
+    top->add_option("PROCESS", c.process, "the id of the process, or the path of its socket")
+        ->required();
+    top->add_option("--interval", c.interval, "seconds from table to table")
+        ->check(CLI::Range(0.1, 60.0))
+        ->capture_default_str();
+    top->add_option("--count", c.count, "ends after this many tables; 0: when the process ends")
+        ->check(not_negative());
+    top->add_option("-n", c.rows, "rows of a table, 0 for all; as many as fit if not given")
+        ->check(CLI::NonNegativeNumber);
+    top->add_flag("--json", c.json, "as JSON: one object a line for each table");
+    top->callback([this] { code = uptier::tools::top(top_command); });
+  }
+
   void add_wast() {
     CLI::App* wast_app =
         add("wast", "speaks the line protocol of WebAssembly test runners on stdin and stdout");
@@ -528,6 +560,7 @@ int main(int argc, char** argv) try {
   commands.add_compile();
   commands.add_report();
   commands.add_replay();
+  commands.add_top();
   commands.add_wast();
   commands.add_options();
   if (int code = check_commands(commands.app, argc, argv); code != kOk) return code;

@@ -236,6 +236,13 @@ struct Options {
   // that it has by then. In its name %p stands for the process's id, %h for the host's name, %t for
   // the time, %c for the least number that is free, %% for %. Empty: none.
   std::string profile;
+  // A Unix socket on which the process tells its user, and nobody else, where its time goes
+  // (uptier/live_time.h, `uptier top`). "on": a socket named by the process's id, in a directory of
+  // the user's own below $XDG_RUNTIME_DIR or /tmp, which is made. Otherwise the path of the socket,
+  // with a "/"; its directory must be the user's own with mode 0700. It is read-only: what comes
+  // through it changes nothing. Empty: no socket. If it cannot be opened, the runtime goes on
+  // without it (logged).
+  std::string listen;
   // Receives the library's log: misuse, and problems that no return value reports, such as files
   // that could not be saved or mapped, or threads that could not be started. Null: each line goes
   // to stderr. Not part of `changes` or `table`.
@@ -243,7 +250,7 @@ struct Options {
   void* log_user = nullptr;
 
   // Reads UPTIER_<FIELD> for every row (and UPTIER_STRESS, UPTIER_OPT_RANGE,
-  // UPTIER_TIME_LOOPS, UPTIER_PROFILE) through secure_getenv.
+  // UPTIER_TIME_LOOPS, UPTIER_PROFILE, UPTIER_LISTEN) through secure_getenv.
   static Result<Options> from_env();
   // Sets one field from text; bytes also as 64K, 64M or 1G (of 1,024). Errors: kNotFound, or
   // kInvalidArgument with the legal range.

@@ -93,7 +93,7 @@ TimeProfile StackSampling::profile() {
   return p;
 }
 
-TimeReport StackSampling::report() {
+TimeReport StackSampling::report(Paths paths) {
   TimeReport r;
   if (!ever_) return r;
   drain();
@@ -104,6 +104,7 @@ TimeReport StackSampling::report() {
   r.dropped = all.dropped;
   r.dropped_ns = static_cast<double>(all.dropped_ns);
   samples_.report(r);
+  if (paths == Paths::kAll) samples_.report_paths(r);
   return r;
 }
 

@@ -55,8 +55,9 @@ class StackSampling {
   Status change_rate();
   // Reads all records in the rings. Call it before code is freed that they may name.
   void drain() noexcept;
-  // Returns the results and losses so far.
-  TimeReport report();
+  // Returns the results and losses so far. Of a program with many call paths, these are most of it.
+  enum class Paths : uint8_t { kAll, kNone };
+  TimeReport report(Paths paths = Paths::kAll);
   // Returns the time of call paths, up to now, for the profile file.
   TimeProfile profile();
 

@@ -178,6 +178,7 @@ TimeProfile StackSamples::profile() const {
 void StackSamples::report(TimeReport& to) const {
   to.samples = samples_;
   to.sampled_ns = sampled_ns_;
+  to.squares = squares_;
   to.unattributed_ns = unattributed_ns_;
   to.stale = stale_;
   to.paths_cut = paths_cut_;
@@ -193,6 +194,9 @@ void StackSamples::report(TimeReport& to) const {
                        sum.ns, share_of(sum)});
   }
   std::ranges::stable_sort(to.rows, std::ranges::greater(), &TimeRow::ns);
+}
+
+void StackSamples::report_paths(TimeReport& to) const {
   for (const Node& node : nodes_) {
     const Named& n = named_[node.named];
     to.nodes.push_back({node.parent, n.place, n.method, n.name, node.own.samples, node.own.ns});

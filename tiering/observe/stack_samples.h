@@ -37,8 +37,10 @@ class StackSamples {
 
   void take(const sampler::StackRecord& r, const jit::CodeSpace& space,
             const jit::StubTable& stubs);
-  // Adds the results to a report.
+  // Adds the results to a report, except for the call paths.
   void report(TimeReport& to) const;
+  // Adds the call paths.
+  void report_paths(TimeReport& to) const;
   // Returns the call paths and the sums of all samples.
   TimeProfile profile() const;
   bool empty() const { return samples_ == 0; }

@@ -12,6 +12,7 @@
 #include "tiering/runtime/backtrace.h"
 #include "tiering/runtime/code_entries.h"
 #include "tiering/runtime/ir_text.h"
+#include "tiering/runtime/live_door.h"
 #include "tiering/runtime/shutdown.h"
 #include "tiering/runtime/site_lookup.h"
 #include "tiering/serve/retired_hosts.h"
@@ -57,6 +58,7 @@ Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, Tra
     s = r->start();
   }
   if (!s) return s.error();
+  if (!options.listen.empty()) r->door_ = std::make_unique<LiveDoor>(r->engine_);
   return std::unique_ptr<Runtime>(std::move(r));
 } catch (const std::exception&) { return out_of_memory("a runtime"); }
 
@@ -85,7 +87,10 @@ Status RuntimeImpl::start() {
   return s ? makers_.worker.start() : s;
 }
 
-RuntimeImpl::~RuntimeImpl() { Shutdown(engine_, flushes_, saving_).run(); }
+RuntimeImpl::~RuntimeImpl() {
+  door_.reset();
+  Shutdown(engine_, flushes_, saving_).run();
+}
 
 void RuntimeImpl::operator delete(RuntimeImpl* r, std::destroying_delete_t) {
   if (r->forked()) {
