@@ -114,6 +114,14 @@ struct ReplayCommand {
 // Repeats all decisions and prints those that differ; then the exit code is 1.
 int replay(const ReplayCommand& c);
 
+struct ExplainCommand {
+  std::string method;  // a name, or "#" and a number
+  std::string file;    // what `run --events FILE.jsonl` wrote
+  bool json = false;
+};
+// Prints what happened to a method, in sentences.
+int explain(const ExplainCommand& c);
+
 int wast(const Options& options);
 
 // Prints every option with its value, unit, range and reason.
