@@ -57,6 +57,7 @@ void Tiers::run() {
   const uint64_t args[] = {reinterpret_cast<uintptr_t>(main)};
   uptier::Outcome o = runtime_.invoke(method(0), args);
   if (!o.ok()) trapped(o.trap);
+  vm_.trace.leave_until(0);  // an error has dropped the frames of calls
 }
 
 // A trap may be no error of the program's own: endless recursion.
@@ -135,7 +136,10 @@ Val Tiers::leave(const uptier::HostFrame& frame) {
     note(p.params_seen[state.note - size], kReached | kind_of(r[state.note - size]));
   }
   exited(frame.method);
-  return resume(vm_, f, r, code + state.place);
+  const size_t open_calls = vm_.trace.open_calls();
+  const Val result = resume(vm_, f, r, code + state.place);
+  if (vm_.trace.tells_calls()) vm_.trace.leave_until(open_calls - 1);
+  return result;
 }
 
 }  // namespace calc
