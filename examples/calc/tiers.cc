@@ -18,7 +18,11 @@ uint64_t call_interpreted(const uint64_t* words) {
 // Where compiled code gives its frames back: slot 0 is the closure, which knows all else.
 uint64_t host_resume(const uptier::HostFrame* frame) {
   auto* f = reinterpret_cast<Closure*>(frame->slots[0]);
-  return f->proto->vm->tiers->leave(*frame);
+  Vm& vm = *f->proto->vm;
+  const size_t open_calls = vm.trace.open_calls();
+  const Val result = vm.tiers->leave(*frame);
+  if (vm.trace.tells_calls()) vm.trace.leave_until(open_calls - 1);
+  return result;
 }
 
 }  // namespace
@@ -136,10 +140,7 @@ Val Tiers::leave(const uptier::HostFrame& frame) {
     note(p.params_seen[state.note - size], kReached | kind_of(r[state.note - size]));
   }
   exited(frame.method);
-  const size_t open_calls = vm_.trace.open_calls();
-  const Val result = resume(vm_, f, r, code + state.place);
-  if (vm_.trace.tells_calls()) vm_.trace.leave_until(open_calls - 1);
-  return result;
+  return resume(vm_, f, r, code + state.place);
 }
 
 }  // namespace calc
