@@ -107,7 +107,7 @@ class Reader {
            (name != read_.names.end() && name->second == wanted_);
   }
 
-  // Returns what follows the activity in a task's name: the method's name, or its number if the
+  // Returns the end of a task's name, after the activity: the method's name, or its number if the
   // event that named it was lost.
   std::string suffix(const std::string& task, uint32_t method) const {
     const auto name = read_.names.find(method);

@@ -1,7 +1,7 @@
 // method_life.h: what happened to one method, from its events.
 //
-// Steps are in the order of time. What repeats is one step: the observations and decisions to keep
-// the method that follow each other, and all frames that enter or leave one version in the same way.
+// Steps are in the order of time. Repetitions are one step: observations and decisions to keep the
+// method, if they follow each other; frames that enter or leave one version in the same way, always.
 #pragma once
 
 #include <cstdint>

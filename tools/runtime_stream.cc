@@ -42,7 +42,7 @@ const char* task_name(const Event& e) {
 // Returns the length of a task. The duration of an install is the compilation before it, so it is 0.
 uint64_t task_length(const Event& e) { return e.kind == EventKind::kInstalled ? 0 : e.duration_ns; }
 
-// Returns the name of what a record counts; null for records that count nothing.
+// Returns a name for the count in a record; null for records that count nothing.
 const char* count_name(EventKind k) {
   switch (k) {
     case EventKind::kLost: return "lost";

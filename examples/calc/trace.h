@@ -8,10 +8,10 @@
 //
 // A call need not end where it began: a guard hands the rest of a compiled call to the interpreter,
 // compiled code takes over a loop of the interpreter, and an error drops all frames. So the calls
-// that have begun are a stack here, and whoever ends a call says how many stay open. To end a call
+// that have begun are a stack here, and code that ends a call says how many stay open. To end a call
 // twice does nothing.
 //
-//   Thread: the program's, but for tells_calls, which the runtime's worker asks, too.
+//   Thread: the program's; the runtime's worker calls tells_calls, too.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,7 @@ class Lines {
     text_ += begin.dump() + "\n" + end.dump() + "\n";
     return *this;
   }
-  // Of the method `sum`, whose number is 7.
+  // An event of the method `sum`, which has the number 7.
   Lines& sum(const std::string& what, double at_us, json metadata, uint64_t thread = kGuest,
              double took_us = 0) {
     metadata["method"] = 7;

@@ -8,9 +8,9 @@
 // generations of XPTI agree on nothing but the name (xpti_calls.h). The ids are those that other
 // tools show. XPTI knows no times: an event that is reported later happens there when it is reported.
 //
-// What the dispatcher's subscribers want is asked once for each stream and kind: when the stream is
-// announced, or at the first event of a kind that a tool of ours has made. From then on the others
-// cost nothing.
+// The bridge asks once for each stream and kind whether the dispatcher has a subscriber: when the
+// stream is announced or, for a user-defined kind, at its first event. Kinds without one cost nothing
+// from then on.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -74,7 +74,7 @@ class Xpti final : public Tool {
     return is_enabled(streams_.at(stream).number, UPTIER_TRACE_BEGIN(kind));
   }
 
-  // Nothing is held during the notification: who gets it may cause other events.
+  // No lock is held during the notification: its receiver may cause other events.
   void tell(const uptier_trace_record& r) override {
     Found found;
     {

@@ -1,7 +1,7 @@
 // xpti_calls.h: the functions of an XPTI dispatcher that the bridge calls, and their data.
 //
-// XPTI's libraries exist in several generations that are not compatible with each other. Only what
-// is the same in all of them is here:
+// XPTI's libraries exist in several generations that are not compatible with each other. This
+// file has only those parts that are the same in all of them:
 //
 //   types       kinds 1 to 14 have the numbers of UPTIER_TRACE_GRAPH to UPTIER_TRACE_ARGUMENTS,
 //               and begin and end are made of them in the same way; but the end of ARGUMENTS is 29
