@@ -158,9 +158,11 @@ uptier_trace_event* RuntimeStream::make(const std::string& name) const {
   return uptier_trace->event(&payload);
 }
 
-// One for each activity, method and version, so that no run makes more of them than there are
-// versions.
+// One for each activity, method and version, and one for each decision that requests a compilation,
+// since an edge leads from exactly this decision. So no run makes more of them than there are versions
+// and requests.
 uptier_trace_event* RuntimeStream::construct_of(const Event& e, const char* what) {
+  if (e.decision != nullptr && requests(*e.decision)) return make(what + (" " + name_of(e.method)));
   uptier_trace_event*& c = constructs_[{what, e.method, e.version}];
   if (c == nullptr) c = make(e.method.valid() ? what + (" " + name_of(e.method)) : what);
   return c;
