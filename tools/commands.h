@@ -125,6 +125,14 @@ struct TopCommand {
 // Prints where a running process spends its time.
 int top(const TopCommand& c);
 
+struct ExplainCommand {
+  std::string method;  // a name, or "#" and a number
+  std::string file;    // what `run --events FILE.jsonl` wrote
+  bool json = false;
+};
+// Prints what happened to a method, in sentences.
+int explain(const ExplainCommand& c);
+
 int wast(const Options& options);
 
 // Prints every option with its value, unit, range and reason.

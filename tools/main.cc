@@ -197,6 +197,7 @@ struct Commands {
   ReportCommand report_command;
   ReplayCommand replay_command;
   TopCommand top_command;
+  ExplainCommand explain_command;
   std::string file;
   std::string other_file;
   ProfileViewWords profile_view_words;
@@ -434,6 +435,19 @@ struct Commands {
     top->callback([this] { code = uptier::tools::top(top_command); });
   }
 
+  void add_explain() {
+    CLI::App* explain =
+        add("explain", "tells in sentences what happened to a method in a run, and why");
+    if (explain == nullptr) return;
+    explain->footer("Exit codes: 0 found, 1 there is no such method, 3 not a file of events.");
+    ExplainCommand& c = explain_command;
+    explain->add_option("METHOD", c.method, "its name, or #NUMBER")->required();
+    explain->add_option("FILE", c.file, "a file of `uptier run --events FILE.jsonl`; - for stdin")
+        ->required();
+    explain->add_flag("--json", c.json, "as JSON");
+    explain->callback([this] { code = uptier::tools::explain(explain_command); });
+  }
+
   void add_wast() {
     CLI::App* wast_app =
         add("wast", "speaks the line protocol of WebAssembly test runners on stdin and stdout");
@@ -561,6 +575,7 @@ int main(int argc, char** argv) try {
   commands.add_report();
   commands.add_replay();
   commands.add_top();
+  commands.add_explain();
   commands.add_wast();
   commands.add_options();
   if (int code = check_commands(commands.app, argc, argv); code != kOk) return code;

@@ -122,7 +122,8 @@ bool Arena::take_blocks(size_t chunk_bytes, size_t& first) {
 void Arena::collect() {
   counts_ = counts();
   ++counts_.collections;
-  size_t in_use = reached_ + since_;
+  const size_t in_use = reached_ + since_;
+  const uint64_t told = collection_begins(in_use);
   reached_ = since_ = lowest_free_ = 0;
   runs_.fill({});
   for (size_t k = 0; k < begun_; ++k) blocks_[k].marks.reset();
@@ -132,11 +133,13 @@ void Arena::collect() {
     open_.pop_back();
     reach(c.start, c.start + c.bytes);
   }
-  counts_.bytes_found_dead += in_use - std::min(in_use, reached_);
+  const size_t found_dead = in_use - std::min(in_use, reached_);
+  counts_.bytes_found_dead += found_dead;
   for (size_t k = 0; k < begun_; ++k) {
     if (every_ != 0) poison(k);
     if (blocks_[blocks_[k].first].marks.none()) blocks_[k].chunk_bytes = 0;
   }
+  collection_ends(told, in_use, found_dead);
 }
 
 void Arena::reach(uint64_t word) {

@@ -70,6 +70,10 @@ class Arena {
     size_t bytes;
   };
 
+  // Before and after a collection, with the bytes that were in use before it; what the first
+  // returns is passed to the second.
+  virtual uint64_t collection_begins(size_t) { return 0; }
+  virtual void collection_ends(uint64_t, size_t, size_t /* bytes found dead */) {}
   // Calls `reach` for every root.
   virtual void reach_roots() = 0;
 

@@ -7,6 +7,7 @@ namespace calc {
 // then.
 void Emitter::enter() {
   leading_ = {b_.param(0)};
+  if (vm_.trace.tells_calls()) b_.call_host(HELPER(enter), {b_.ref(&vm_), b_.ref(plan_.proto)});
   auto params = static_cast<int>(plan_.proto->params);
   for (int i = 0; i < params; ++i) {
     set(i, {kAnyKind}, bin(Opcode::kOr, b_.param(static_cast<unsigned>(i) + 1), word(0)));

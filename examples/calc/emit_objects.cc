@@ -37,7 +37,9 @@ void Emitter::instruction() {
     case Op::kBuiltin: return builtin();
     default: break;
   }
-  b_.ret(boxed(i.a));  // kReturn
+  const Value result = boxed(i.a);  // kReturn
+  if (vm_.trace.tells_calls()) b_.call_host(HELPER(leave), {b_.ref(&vm_)});
+  b_.ret(result);
   alive_ = false;
 }
 

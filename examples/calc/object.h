@@ -99,7 +99,8 @@ class Heap : public Arena {
  public:
   using Arena::Arena;
 
-  std::function<void()> roots;  // reaches all roots except interned strings
+  std::function<void()> roots;         // reaches all roots except interned strings
+  const class Trace* trace = nullptr;  // is told of collections, unless it is null
 
   String* concat(std::string_view a, std::string_view b);
   String* intern(std::string_view text);
@@ -114,6 +115,8 @@ class Heap : public Arena {
 
  private:
   void reach_roots() override;
+  uint64_t collection_begins(size_t in_use) override;
+  void collection_ends(uint64_t told, size_t in_use, size_t found_dead) override;
 
   std::map<std::string, String*, std::less<>> interned_;
 };

@@ -213,6 +213,10 @@ uint64_t calc_for_bounds(Vm* vm, const Instr* at, Val from, Val to) noexcept {
   return vm->fail(at, "a loop counts from a whole number, to 2147483647 at most");
 }
 
+void calc_enter(Vm* vm, const Proto* p) noexcept { vm->trace.enter(*p); }
+
+void calc_leave(Vm* vm) noexcept { vm->trace.leave_until(vm->trace.open_calls() - 1); }
+
 Val calc_callee(Vm* vm, const Instr* at, Val f) noexcept {
   Closure* c = as_closure(f);
   if (c == nullptr) return vm->fail(at, "cannot call " + kind_name(f)), 0;

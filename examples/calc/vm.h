@@ -5,14 +5,17 @@
 #pragma once
 
 #include "bytecode.h"
+#include "trace.h"
 
 namespace calc {
 
 struct Vm {
   explicit Vm(size_t memory) : heap(memory) {
     heap.roots = [this] { reach_roots(); };
+    heap.trace = &trace;
   }
 
+  Trace trace;
   Heap heap;
   Code code;
   std::vector<Val> globals;
@@ -58,6 +61,9 @@ Val calc_new_closure(Vm* vm, const Instr* at, Val self) noexcept;
 Val calc_new_cell(Vm* vm, const Instr* at, Val v) noexcept;  // the pointer
 // Returns a loop's bounds: ints, the first in the lower half. A loop that does not run has 0, 0.
 uint64_t calc_for_bounds(Vm* vm, const Instr* at, Val from, Val to) noexcept;
+// Tell tracing tools of a call and of its end; only in code that was compiled for that.
+void calc_enter(Vm* vm, const Proto* p) noexcept;
+void calc_leave(Vm* vm) noexcept;
 // Returns a pointer to the function of a call that fits its arguments, or null after fail().
 Val calc_callee(Vm* vm, const Instr* at, Val f) noexcept;
 }
