@@ -11,98 +11,18 @@
 #include <string_view>
 
 #include "tools/commands.h"
-#include "tools/environment.h"
 #include "tools/fail.h"
 #include "tools/leave.h"
 #include "tools/nearest.h"
 #include "tools/not_negative.h"
 #include "tools/profile_view_words.h"
 #include "tools/profile_words.h"
+#include "tools/runtime_words.h"
 
 namespace {
 
 using namespace uptier;
 using namespace uptier::tools;
-
-// Options of the runtime as the commands take them, set over the environment's. They are set in the
-// order of the command line, whatever they are called there: the last one said wins.
-struct RuntimeWords {
-  std::vector<std::pair<std::string, std::string>> given;
-
-  void add_to(CLI::App& app) {
-    named(app, "--tier", "tier", "auto | baseline | instrumented (every call) | optimized");
-    named(app, "--policy", "policy", "auto | always | never");
-    named(app, "--interval", "interval", "mean gap between sampled calls; 1 samples every call");
-    named(app, "--gap", "gap", "random | fixed | prime | exact");
-    named(app, "--opt-range", "opt_range", "optimize only methods whose hash lies in low..high");
-    named(
-        app, "--profile", "profile",
-        "a .upf file: read at the start, to optimize hot methods at once, and written at the end");
-    named(app, "--stress", "stress", "force transitions, e.g. osr=all,copy=every:3");
-    app.add_option_function<std::vector<std::string>>(
-           "-O,--option",
-           [this](const std::vector<std::string>& words) {
-             for (const std::string& w : words) {
-               size_t eq = w.find('=');
-               if (eq == std::string::npos) throw CLI::ValidationError(w, "want NAME=VALUE");
-               given.emplace_back(w.substr(0, eq), w.substr(eq + 1));
-             }
-           },
-           "sets any option by NAME=VALUE; `uptier options` lists them; if one is set twice, the "
-           "later wins")
-        ->trigger_on_parse()
-        ->allow_extra_args(false)
-        ->type_name("NAME=VALUE");
-  }
-
-  // Sets the rate of stack samples.
-  void sample(const std::string& hz) { given.insert(given.begin(), {"sample_hz", hz}); }
-  // Sets the options that a table of loops needs: every call is observed, and code never changes.
-  void imply_loops() {
-    given.insert(given.begin(), {{"loops", "on"}, {"interval", "1"}, {"policy", "never"}});
-  }
-
-  bool sets(const char* name) const {
-    return std::ranges::any_of(given, [&](const auto& g) { return g.first == name; });
-  }
-  // Puts the process's socket there.
-  void listen(const std::string& where) { given.insert(given.begin(), {"listen", where}); }
-  // A profile file and a socket say where time goes, unless the user chooses otherwise. Timers cost
-  // less than events, and no kernel refuses them.
-  void sample_if_told(Options& o) const {
-    const bool chosen = sets("sample_hz") || secure_getenv("UPTIER_SAMPLE_HZ") != nullptr;
-    const bool listens = std::ranges::any_of(
-        given, [](const auto& g) { return g.first == "listen" && g.second != "off"; });
-    const bool told = sets("profile") || listens || !o.listen.empty();
-    if (chosen || !told) return;
-    o.sample_hz = 100;
-    o.sample_engine = SampleEngine::kCpuTimer;
-  }
-
-  // `guest`: for programs of others, whose constants are blinded unless somebody says otherwise.
-  Result<Options> options(bool guest = false) const {
-    for (const std::string& line : doubtful_variables()) fail(kOk, line);
-    Result<Options> o = Options::from_env();
-    if (!o) return o.error();
-    if (guest && secure_getenv("UPTIER_BLIND_CONSTANTS") == nullptr) o->blind_constants = true;
-    sample_if_told(*o);
-    for (const auto& [name, value] : given) {
-      if (Status s = o->set(name, value); !s) {
-        const bool unknown = s.error().code == ErrorCode::kNotFound;
-        const std::string meant = unknown ? did_you_mean(name, option_names()) : "";
-        return Error{s.error().code, s.error().message + meant};
-      }
-    }
-    return o;
-  }
-
- private:
-  void named(CLI::App& app, const char* flag, const char* field, const char* help) {
-    app.add_option_function<std::string>(
-           flag, [this, field](const std::string& v) { given.emplace_back(field, v); }, help)
-        ->trigger_on_parse();
-  }
-};
 
 // Adds the flags for the output after a run.
 void add_shown(CLI::App& app, Shown& s) {

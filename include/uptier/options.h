@@ -36,6 +36,10 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
 // The clock that stack samples follow: an event of the kernel (perf_event_open), or a timer of the
 // thread's processor time, which comes at the kernel's tick at most.
 enum class SampleEngine : uint8_t { kTaskClock, kCpuTimer };
+// What finds the methods that are observed and optimized: their counts of calls and iterations; or
+// stack samples, and then a method that no sample has met gets neither an instrumented copy nor
+// optimized code; or whichever comes first. Methods of a saved profile need not be found.
+enum class FindMode : uint8_t { kCounts, kSamples, kBoth };
 
 // The importance of a line in the library's log. kWarning: something was lost or left out, and the
 // runtime goes on. kError: a request was not carried out.
@@ -115,6 +119,8 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
     "real-time signal by which interrupt() reaches a thread; 0: SIGRTMIN + 4")                     \
   X(count, sample_hz, 0, 0, 20000, "samples per second of CPU time",                               \
     "rate at which stacks are sampled, for shares of time in the report; 0: no samples")           \
+  X(FindMode, find, FindMode::kCounts, 0, 2, "mode",                                               \
+    "counts | samples | both: what finds the methods that are observed and optimized; samples need sample_hz") \
   X(count, sample_signal, 0, 0, 64, "signal",                                                      \
     "real-time signal of stack samples; 0: SIGRTMIN + 5")                                          \
   X(count, max_body, 50000, 1, 1u << 30, "IR instructions",                                        \

@@ -47,6 +47,7 @@ std::vector<const char*> names_of(TierMode) {
   return {"auto", "baseline", "instrumented", "optimized"};
 }
 std::vector<const char*> names_of(PolicyMode) { return {"auto", "always", "never"}; }
+std::vector<const char*> names_of(FindMode) { return {"counts", "samples", "both"}; }
 std::vector<const char*> names_of(SampleEngine) { return {"task_clock", "cpu_timer"}; }
 std::vector<const char*> names_of(GapMode) { return {"random", "fixed", "prime", "exact"}; }
 std::vector<const char*> names_of(FlowMode) { return {"edges", "blocks"}; }

@@ -70,7 +70,19 @@ Status StackSampling::change_rate() {
 // If there is no memory for its sums, a record is lost, and the next one is taken.
 void StackSampling::drain(AttachedThread& t) {
   while (t.sampler().read(record_)) {
-    finishes([&] { samples_.take(record_, *parts_.space, *parts_.stubs); });
+    finishes([&] {
+      samples_.take(record_, *parts_.space, *parts_.stubs);
+      note_met();
+    });
+  }
+}
+
+void StackSampling::note_met() {
+  for (MethodId id : samples_.met()) {
+    Method* m = parts_.methods.known(id);
+    if (m == nullptr || m->sampled) continue;
+    met_.push_back(id);
+    m->sampled = true;
   }
 }
 

@@ -128,6 +128,16 @@ void StackSamples::add_path(double weight) {
   if (at != 0) nodes_[at - 1].own.add(weight);
 }
 
+void StackSamples::find_met() {
+  met_.clear();
+  for (const Frame& f : frames_) {
+    MethodId m = named_[f.named].method;
+    if (!m.valid()) continue;  // another place, called from the frame that follows
+    met_.push_back(m);
+    if (!f.inlined) return;
+  }
+}
+
 void StackSamples::take(const StackRecord& r, const jit::CodeSpace& space,
                         const jit::StubTable& stubs) {
   assert(r.count <= StackRecord::kMostFrames);
@@ -139,6 +149,7 @@ void StackSamples::take(const StackRecord& r, const jit::CodeSpace& space,
   frames_.clear();
   add_place(r);
   add_frames(r, space, stubs);
+  find_met();
   bool nameless = frames_.empty() ||
                   (r.count == 0 && r.gap != SampleGap::kNone && r.leaf != SampleLeaf::kOutside);
   if (frames_.empty()) frames_.push_back({number_of(TimePlace::kRuntime), {}, false});
