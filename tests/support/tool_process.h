@@ -44,6 +44,11 @@ class ToolProcess {
   pid_t id() const { return id_; }
   std::string name() const { return std::to_string(id_); }
   void signal(int number) const { kill(id_, number); }
+  // Stops it, until SIGCONT. Returns when all its threads have stopped.
+  void stop() const {
+    signal(SIGSTOP);
+    ASSERT_EQ(waitpid(id_, nullptr, WUNTRACED), id_);
+  }
   // Waits for its end. Returns its exit code, or the signal that ended it as a negative number.
   int wait() {
     int status = 0;

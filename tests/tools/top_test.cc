@@ -142,7 +142,7 @@ TEST_F(Top, ends_with_the_process) {
 
 TEST_F(Top, a_stopped_process_is_reported) {
   const auto p = mix({"--listen=" + socket()});
-  p->signal(SIGSTOP);
+  p->stop();
   fails(socket(), 1, "no answer within 5 seconds");
   p->signal(SIGCONT);
   EXPECT_EQ(tool("top ./it.sock --count 1").code, 0);
