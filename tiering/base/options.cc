@@ -38,22 +38,6 @@ Error bad_value(std::string_view name, std::string_view value, const std::string
           "option " + std::string(name) + ": \"" + std::string(value) + "\" is not " + want};
 }
 
-Status check_find(const Options& o) {
-  auto refuse = [](const char* why) { return Error{ErrorCode::kInvalidArgument, why}; };
-  if (o.find != FindMode::kCounts && o.sample_hz == 0) {
-    return refuse(
-        "option find: samples find no method while sample_hz is 0; set sample_hz=1000, "
-        "or find=counts");
-  }
-  bool fixed = o.tier != TierMode::kAuto || o.interval == 1;
-  if (o.find == FindMode::kSamples && fixed) {
-    return refuse(
-        "option find: find=samples needs tier=auto and an interval above 1, because "
-        "nothing is observed before a sample finds it");
-  }
-  return {};
-}
-
 std::string number(double v) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", v);
@@ -286,7 +270,6 @@ Status Options::check() const try {
   Result<tiering::LoopChoice> choice = tiering::LoopChoice::parse(time_loops);
   if (!choice) return choice.error();
   if (Status s = check_listen(listen); !s) return s;
-  if (Status s = check_find(*this); !s) return s;
   return profile::check_name(profile);
 } catch (const std::exception&) { return out_of_memory("options"); }
 

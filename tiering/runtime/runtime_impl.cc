@@ -33,6 +33,22 @@ Status check_signal(const char* option, uint64_t number) {
                    " to " + std::to_string(SIGRTMAX)};
 }
 
+Status check_find(const Options& o) {
+  auto refuse = [](const char* why) { return Error{ErrorCode::kInvalidArgument, why}; };
+  if (o.find != FindMode::kCounts && o.sample_hz == 0) {
+    return refuse(
+        "option find: samples find no method while sample_hz is 0; set sample_hz=1000, "
+        "or find=counts");
+  }
+  bool fixed = o.tier != TierMode::kAuto || o.interval == 1;
+  if (o.find == FindMode::kSamples && fixed) {
+    return refuse(
+        "option find: find=samples needs tier=auto and an interval above 1, because "
+        "nothing is observed before a sample finds it");
+  }
+  return {};
+}
+
 }  // namespace
 
 // ---- Life ---------------------------------------------------------------------------------------
@@ -42,6 +58,7 @@ Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, Tra
   if (Status s = options.check(); !s) return s.error();
   if (Status s = check_signal("interrupt_signal", options.interrupt_signal); !s) return s.error();
   if (Status s = check_signal("sample_signal", options.sample_signal); !s) return s.error();
+  if (Status s = check_find(options); !s) return s.error();
   Result<StressPlan> plan = StressPlan::parse(options.stress);
   if (!plan) return plan.error();
   jit::StandardFloats floats;

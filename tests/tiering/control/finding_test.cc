@@ -118,8 +118,8 @@ TEST(Finding, samples_need_a_rate_and_a_tier_that_changes) {
   auto refused = [](std::initializer_list<std::pair<const char*, const char*>> words) {
     Options o;
     for (auto [name, value] : words) EXPECT_TRUE(o.set(name, value).ok());
-    Status s = o.check();
-    return s.ok() ? std::string() : s.error().message;
+    Result<std::unique_ptr<Runtime>> r = Runtime::create(o);
+    return r.ok() ? std::string() : r.error().message;
   };
   EXPECT_NE(refused({{"find", "samples"}}).find("sample_hz=1000"), std::string::npos);
   EXPECT_NE(refused({{"find", "both"}}).find("sample_hz=1000"), std::string::npos);
