@@ -61,7 +61,7 @@ struct RunCommand {
 };
 int run(const RunCommand& c);
 
-int trace_dump(const std::string& file);
+int trace_dump(const std::string& file, bool json);
 int trace_validate(const std::string& file, bool json);
 // Prints the profile of a trace, as text that parse_profile reads or as JSON; what the trace lacks
 // goes to stderr.

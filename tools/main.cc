@@ -199,7 +199,8 @@ struct Commands {
     trace->require_subcommand(1);
     CLI::App* dump = trace->add_subcommand("dump", "prints a trace as text");
     dump->add_option("FILE", file)->required();
-    dump->callback([this] { code = trace_dump(file); });
+    dump->add_flag("--json", json, "as JSON: one object a line for each event");
+    dump->callback([this] { code = trace_dump(file, json); });
     CLI::App* validate = trace->add_subcommand("validate", "checks a trace against its rules");
     validate->add_option("FILE", file)->required();
     validate->add_flag("--json", json, "as JSON");

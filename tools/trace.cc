@@ -16,6 +16,7 @@
 #include "tools/profile_json.h"
 #include "tools/shortened.h"
 #include "tools/streams.h"
+#include "tools/trace_json.h"
 #include "uptier/profile.h"
 
 namespace uptier::tools {
@@ -50,12 +51,32 @@ std::vector<std::string> print_events(std::span<const std::byte> bytes) {
   return reader.damages();
 }
 
+// The same as lines of JSON; the last one says how the file ends.
+std::vector<std::string> print_event_lines(std::span<const std::byte> bytes) {
+  profile::TraceReader reader(bytes, profile::TraceReader::OnDamage::kResume);
+  EventJson events;
+  auto print = [](const nlohmann::ordered_json& j) {
+    std::puts(j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+  };
+  while (reader.next()) print(events.of(reader.event()));
+  const bool complete = reader.state() == profile::TraceReader::State::kComplete;
+  nlohmann::ordered_json end = {{"event", "end"},
+                                {"complete", complete && reader.damaged() == 0},
+                                {"events", reader.events()},
+                                {"skipped", reader.skipped()},
+                                {"damaged", reader.damaged()}};
+  if (complete) end["dropped"] = reader.dropped();
+  print(end);
+  return reader.damages();
+}
+
 }  // namespace
 
-int trace_dump(const std::string& file) {
+int trace_dump(const std::string& file, bool json) {
   std::vector<uint8_t> bytes;
   if (!read_bytes(file, bytes)) return kFailed;
-  const std::vector<std::string> damages = print_events(std::as_bytes(std::span(bytes)));
+  const auto all = std::as_bytes(std::span(bytes));
+  const std::vector<std::string> damages = json ? print_event_lines(all) : print_events(all);
   Result<profile::TraceSummary> r = profile::validate(std::as_bytes(std::span(bytes)));
   // The first of them is what validation stops at.
   for (size_t i = 1; i < damages.size(); ++i) fail(kOk, file + ": " + damages[i]);

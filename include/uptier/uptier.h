@@ -352,6 +352,27 @@ int uptier_call_site(const void* return_address, uptier_site* out) UPTIER_NOEXCE
 size_t uptier_runtime_walk(uptier_runtime* runtime, uptier_site* sites,
                            size_t capacity) UPTIER_NOEXCEPT;
 
+// One body at an address of compiled code, and the code: PlaceFrame and CodePlace of
+// uptier/runtime.h. Frozen.
+typedef struct uptier_place_frame {
+  uptier_method method;
+  uint32_t site;      // of profiles: the block, or the call that an inlined body replaces; 0: unknown
+  uint32_t location;  // uptier_build_set_location of the call; 0: not at a call
+} uptier_place_frame;
+typedef struct uptier_place {
+  uint64_t version;       // serial number of the code, as in events; 0 in a stub
+  uptier_tier tier;
+  uint32_t instrumented;  // 1: the copy that counts
+  uint32_t stub;          // 1: the stub of the method; then only its frame's method is set
+  uint32_t loop;          // where the code is entered; UINT32_MAX: at its start
+} uptier_place;
+// Finds the place of the program that an address of compiled code belongs to. Writes the bodies
+// there, the innermost first, at most `capacity`, and returns how many there are: 0 if the address
+// is not in code of this runtime, or memory is refused. `place` may be NULL; so may `frames` if
+// `capacity` is 0. Any thread; takes a lock, so not from a signal handler.
+size_t uptier_runtime_site_at(const uptier_runtime* runtime, const void* pc, uptier_place* place,
+                              uptier_place_frame* frames, size_t capacity) UPTIER_NOEXCEPT;
+
 // Returns the bytes of stack that guest code on the calling thread may still use before calls trap
 // UPTIER_TRAP_STACK_EXHAUSTED; 0 if they are used up. UINT64_MAX on a thread that is not attached.
 // For interpreters that call themselves without compiled code in between.

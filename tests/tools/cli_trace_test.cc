@@ -1,7 +1,10 @@
 // `uptier trace` on files that are no traces, and on parts of traces.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "profile/trace/data.h"
 #include "profile/trace/events.h"
@@ -84,6 +87,47 @@ TEST_F(CliTrace, dump_says_what_is_wrong_on_stderr_alone) {
   EXPECT_EQ(bad.code, 3);
   EXPECT_EQ(good.out.substr(0, bad.out.size()), bad.out);
   EXPECT_NE(bad.err.find("checksum"), std::string::npos) << bad.err;
+}
+
+std::vector<nlohmann::json> json_lines(const std::string& text) {
+  std::vector<nlohmann::json> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) out.push_back(nlohmann::json::parse(line));
+  return out;
+}
+
+uint64_t count_of(const std::vector<nlohmann::json>& lines, std::string_view event) {
+  return static_cast<uint64_t>(
+      std::ranges::count_if(lines, [&](const auto& j) { return j["event"] == event; }));
+}
+
+TEST_F(CliTrace, dump_as_json_has_every_event) {
+  const std::string whole = make_trace();
+  const RunResult r = tool("trace dump --json t");
+  ASSERT_EQ(r.code, 0) << r.err;
+  const std::vector<nlohmann::json> lines = json_lines(r.out);
+  const auto all = nlohmann::json::parse(tool("trace validate --json t").out);
+  EXPECT_EQ(count_of(lines, "method"), all["methods"]);
+  EXPECT_EQ(count_of(lines, "desc"), all["descs"]);
+  EXPECT_EQ(count_of(lines, "data"), all["data"]);
+  EXPECT_EQ(count_of(lines, "flush"), all["flushes"]);
+  EXPECT_GT(count_of(lines, "flush"), 0u);
+  EXPECT_EQ(lines.back()["event"], "end");
+  EXPECT_EQ(lines.back()["complete"], true);
+  EXPECT_EQ(lines.back()["events"], all["events"]);
+  uint64_t counted = 0;
+  for (const auto& j : lines) {
+    if (j["event"] != "data") continue;
+    ASSERT_TRUE(j.contains("slots")) << j;
+    for (const auto& slot : j["slots"]) {
+      for (uint64_t n : slot["words"]) counted += n;
+    }
+  }
+  EXPECT_GT(counted, 0u);
+  write_text("cut", whole.substr(0, whole.size() / 2));
+  const RunResult cut = tool("trace dump --json cut");
+  EXPECT_EQ(cut.code, 3);
+  EXPECT_EQ(json_lines(cut.out).back()["complete"], false);
 }
 
 // The call that causes a flush has counted nothing yet, so it is not among the flush's samples.

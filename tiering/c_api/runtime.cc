@@ -1,4 +1,5 @@
 // The runtime of the C API: its life, calls, threads.
+#include <algorithm>
 #include <cerrno>
 
 #include "profile/trace/trace_file.h"
@@ -292,6 +293,25 @@ size_t uptier_runtime_walk(uptier_runtime* runtime, uptier_site* sites, size_t c
       &all);
   return all.count;
 }
+
+size_t uptier_runtime_site_at(const uptier_runtime* runtime, const void* pc, uptier_place* place,
+                              uptier_place_frame* frames, size_t capacity) noexcept try {
+  if (runtime == nullptr || (frames == nullptr && capacity != 0)) return 0;
+  std::optional<CodePlace> at = runtime->runtime->site_at(pc);
+  if (!at) return 0;
+  if (place != nullptr) {
+    *place = {.version = at->version,
+              .tier = static_cast<uptier_tier>(at->tier),
+              .instrumented = at->copy == Copy::kInstrumented,
+              .stub = at->stub,
+              .loop = at->loop.valid() ? at->loop.index() : UINT32_MAX};
+  }
+  for (size_t i = 0; i < std::min(capacity, at->frames.size()); ++i) {
+    const PlaceFrame& f = at->frames[i];
+    frames[i] = {to_c<uptier_method>(f.method), f.site, f.location};
+  }
+  return at->frames.size();
+} catch (const std::exception&) { return 0; }
 
 uint64_t uptier_stack_left(void) noexcept { return Runtime::stack_left(); }
 
