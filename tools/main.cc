@@ -223,10 +223,9 @@ struct Commands {
                     "number of rows in the text report; 0: all")
         ->check(not_negative());
     run->add_option("--trace", c.trace, "writes the trace of all flushes to FILE");
-    run->add_option(
-        "--events", c.events,
-        "writes the program's WASI calls to FILE: .json for ui.perfetto.dev, .jsonl, or "
-        "a table of counts");
+    run->add_option("--events", c.events,
+                    "writes the program's WASI calls and the runtime's events to FILE: .json for "
+                    "ui.perfetto.dev, .jsonl (also for `uptier explain`), or a table of counts");
     run->add_option("--dir", c.dirs, "opens a directory to the program: HOST or HOST::GUEST")
         ->allow_extra_args(false);
     run->add_option("--env", c.env,
