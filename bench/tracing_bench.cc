@@ -1,8 +1,10 @@
-// What a trace point costs: asleep, with tools that do nothing, and what constructs cost to make and
-// to find. Bad news: asleep more than a load and a branch; awake more than 10 ns a notification.
+// Measures the cost of a trace point, asleep and with tools that do nothing, and the cost of making
+// and finding constructs. Bad news: asleep more than a load and a branch; awake more than 10 ns a
+// notification.
 //
-// trace_budget: how many events a second may a program tell a tool whose handler takes so long, if
-// all of it may take 1 % of the program's processor time? Bad news: fewer than 80,000 with 100 ns.
+// trace_budget measures how many events a second a program may tell a tool whose handler takes so
+// long, if all of it may take 1 % of the program's processor time. Bad news: fewer than 80,000 with
+// 100 ns.
 #include <benchmark/benchmark.h>
 #include <time.h>
 

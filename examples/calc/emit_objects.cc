@@ -195,8 +195,8 @@ void Emitter::new_closure() {
   set(instr().a, {kFunction, &p}, c);
 }
 
-// A function that has been the same all the time is compared with; so is its code, if that is what
-// was the same. Where it was neither, it takes as many arguments as there are.
+// Guards the callee if all calls so far had the same closure, or its code if all closures had the
+// same code. Otherwise guards that the callee takes as many arguments as there are.
 void Emitter::call() {
   const Instr& i = instr();
   if (unreached(seen().callee != nullptr)) return;

@@ -94,7 +94,7 @@ void capture(Closure* f, const Val* r) {
 #define CHECK                 \
   if (vm.failed) [[unlikely]] \
   return 0
-// What is done when the fast path does not apply, and may fail.
+// Runs the slow path, which may fail, when the fast path does not apply.
 #define UNLESS(fast, ...)     \
   if (!(fast)) [[unlikely]] { \
     __VA_ARGS__;              \

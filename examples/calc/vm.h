@@ -1,7 +1,7 @@
-// vm.h: the state of a running program, and what is too rare or too long for fast paths. The
-// interpreter and compiled code call the same functions.
+// vm.h: the state of a running program, and the operations that are too rare or too long for fast
+// paths. The interpreter and compiled code call the same functions.
 //
-//   Thread: one. Errors: `fail` notes the message and returns nil; whoever sees `failed` returns.
+//   Thread: one. Errors: `fail` notes the message and returns nil; callers return if `failed`.
 #pragma once
 
 #include "bytecode.h"
@@ -55,7 +55,7 @@ Val calc_get_field(Vm* vm, const Instr* at, Val object) noexcept;
 void calc_set_field(Vm* vm, const Instr* at, Val object, Val v) noexcept;
 Val calc_get_index(Vm* vm, const Instr* at, Val object, Val index) noexcept;
 void calc_set_index(Vm* vm, const Instr* at, Val object, Val index, Val v) noexcept;
-// What they make is still to be filled: elements, fields, local cells.
+// The caller must still fill the new objects: elements, fields, local cells.
 Val calc_new_row(Vm* vm, const Instr* at) noexcept;
 Val calc_new_closure(Vm* vm, const Instr* at, Val self) noexcept;
 Val calc_new_cell(Vm* vm, const Instr* at, Val v) noexcept;  // the pointer
