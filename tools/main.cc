@@ -149,10 +149,9 @@ struct Commands {
                     "number of rows in the text report; 0: all")
         ->check(not_negative());
     run->add_option("--trace", c.trace, "writes the trace of all flushes to FILE");
-    run->add_option(
-        "--events", c.events,
-        "writes the program's WASI calls to FILE: .json for ui.perfetto.dev, .jsonl, or "
-        "a table of counts");
+    run->add_option("--events", c.events,
+                    "writes the program's WASI calls and the runtime's events to FILE: .json for "
+                    "ui.perfetto.dev, .jsonl (also for `uptier explain`), or a table of counts");
     run->add_flag("--listen{on}", c.listen,
                   "lets `uptier top` see where time goes, through a socket of this user: --listen, "
                   "or --listen=PATH; samples stacks 100 times a second if no rate is given");

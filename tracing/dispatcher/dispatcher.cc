@@ -5,9 +5,12 @@
 #include <link.h>
 
 #include <atomic>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "tracing/dispatcher/events.h"
 #include "tracing/dispatcher/kinds.h"
@@ -52,9 +55,14 @@ Stream& as_stream(uptier_trace_stream* s) { return *static_cast<Stream*>(s); }
 // stream() returns this if there is no memory.
 Stream nobody;
 
+void lost(uint64_t events) { self->lost_by_tools.fetch_add(events, std::memory_order_relaxed); }
+
 uptier_trace_stream* make_stream(const char* name, uint32_t major, uint32_t minor) {
-  return guarded<uptier_trace_stream*>(&nobody,
-                                       [&] { return self->streams.stream(name, major, minor); });
+  auto* s = guarded<uptier_trace_stream*>(nullptr,
+                                          [&] { return self->streams.stream(name, major, minor); });
+  if (s != nullptr) return s;
+  lost(1);  // at least
+  return &nobody;
 }
 const char* stream_name(const uptier_trace_stream* s, uint32_t* major, uint32_t* minor) {
   const auto& stream = *static_cast<const Stream*>(s);
@@ -148,7 +156,6 @@ int unlisten(uptier_trace_listener listener, void* user) {
   return self->streams.unlisten(listener, user);
 }
 void say(const char* line) { self->options.log(line); }
-void lost(uint64_t events) { self->lost_by_tools.fetch_add(events, std::memory_order_relaxed); }
 
 constexpr uptier_trace_api kApi = {
     .size = sizeof(uptier_trace_api),
@@ -198,15 +205,17 @@ void load_one(const std::string& words) {
   char why[4200] = "";
   void* library = self->options.load(path.c_str(), why, sizeof why);
   if (library == nullptr) return refuse(path, why);
+  // Nothing may fail once the tool has begun.
+  self->loaded.reserve(self->loaded.size() + 1);
   auto init = symbol<uptier_trace_subscriber_init_fn>(library, UPTIER_TRACE_SUBSCRIBER_INIT);
   auto finish = symbol<uptier_trace_subscriber_finish_fn>(library, UPTIER_TRACE_SUBSCRIBER_FINISH);
   if (init == nullptr || finish == nullptr) {
     refuse(path, "it is no subscriber: " UPTIER_TRACE_SUBSCRIBER_INIT
                  " or " UPTIER_TRACE_SUBSCRIBER_FINISH " is missing");
-  } else if (init(&kApi, arguments.c_str()) == 0) {
+  } else if (Loaded one = {path, library, finish}; init(&kApi, arguments.c_str()) == 0) {
     refuse(path, "it does not want to be");
   } else {
-    self->loaded.push_back({path, library, finish});
+    self->loaded.push_back(std::move(one));
     return;
   }
   dlclose(library);
@@ -236,9 +245,16 @@ std::pair<uintptr_t, uintptr_t> range_of(void* function) {
 
 void finish_one(const Loaded& one) {
   one.finish();
-  const auto [from, to] = range_of(reinterpret_cast<void*>(one.finish));
-  if (self->streams.drop_code(from, to) != 0) {
-    say((one.path + " was still subscribed after its finish; that was ended").c_str());
+  const auto range = range_of(reinterpret_cast<void*>(one.finish));
+  constexpr size_t kUnknown = SIZE_MAX;
+  const size_t dropped =
+      guarded(kUnknown, [&] { return self->streams.drop_code(range.first, range.second); });
+  if (dropped == kUnknown) return say("a tool's library stays loaded: out of memory");
+  if (dropped != 0) {
+    guarded(false, [&] {
+      say((one.path + " was still subscribed after its finish; that was ended").c_str());
+      return true;
+    });
   }
   dlclose(one.library);
 }
@@ -252,7 +268,7 @@ __attribute__((visibility("default"))) const uptier_trace_api* uptier_trace_disp
     const uptier_trace_dispatcher_options* options) {
   using namespace uptier::tracing;
   if (options->version != UPTIER_TRACE_VERSION || self != nullptr) return nullptr;
-  auto* made = new (std::nothrow) Dispatcher;
+  auto* made = guarded<Dispatcher*>(nullptr, [] { return new Dispatcher; });
   if (made == nullptr) return nullptr;
   made->options = *options;
   self = made;
@@ -277,12 +293,16 @@ __attribute__((visibility("default"))) void uptier_trace_dispatcher_load(const c
 __attribute__((visibility("default"))) uint64_t uptier_trace_dispatcher_finish() {
   using namespace uptier::tracing;
   while (!self->loaded.empty()) {
-    const Loaded one = self->loaded.back();
+    const Loaded one = std::move(self->loaded.back());
     self->loaded.pop_back();
     finish_one(one);
   }
   const uint64_t untold = self->streams.lost();
-  if (untold != 0) say((std::to_string(untold) + " notifications were lost").c_str());
+  if (untold != 0) {
+    char line[64];
+    std::snprintf(line, sizeof line, "%" PRIu64 " notifications were lost", untold);
+    say(line);
+  }
   return untold + self->lost_by_tools.load(std::memory_order_relaxed);
 }
 }

@@ -32,6 +32,8 @@ Streams::~Streams() {
 Stream* Streams::stream(const char* name, uint32_t major, uint32_t minor) {
   if (name == nullptr) name = "";
   const Held telling(telling_);
+  const std::vector<Listener> all = listeners_;  // a copy: a listener may listen or unlisten while
+                                                 // it is told
   Stream* made = nullptr;
   {
     const Held lock(mutex_);
@@ -46,8 +48,6 @@ Stream* Streams::stream(const char* name, uint32_t major, uint32_t minor) {
     made = owned.get();
     streams_.push_back(std::move(owned));
   }
-  const std::vector<Listener> all = listeners_;  // a copy: a listener may listen or unlisten while
-                                                 // it is told
   for (const Listener& l : all) l.tell(l.user, made, made->name.c_str(), major, minor);
   return made;
 }

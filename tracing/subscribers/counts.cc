@@ -25,7 +25,7 @@ struct Count {
 class Counts final : public Tool {
  public:
   explicit Counts(std::unique_ptr<Output> out) : out_(std::move(out)) {}
-  ~Counts() override { print(); }
+  void finish() override { print(); }
 
   void tell(const uptier_trace_record& r) override {
     const uint64_t now = r.instance != 0 ? time_of(r) : 0;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 
 namespace uptier::tracing {
@@ -35,9 +37,11 @@ Output::~Output() {
   if (fd_ != STDERR_FILENO && ::close(fd_) != 0 && error_ == 0) error_ = errno;
   if (error_ == 0) return;
   api_->lost(std::max<uint64_t>(lost_, 1));
-  api_->say(("the trace " + name_ + " is cut short: " + std::to_string(lost_) + " of " +
-             std::to_string(events_) + " events are lost: " + std::strerror(error_))
-                .c_str());
+  char line[4500];  // there may be no memory for it
+  std::snprintf(line, sizeof line,
+                "the trace %s is cut short: %" PRIu64 " of %" PRIu64 " events are lost: %s",
+                name_.c_str(), lost_, events_, std::strerror(error_));
+  api_->say(line);
 }
 
 void Output::append(std::string_view text, uint64_t events) {

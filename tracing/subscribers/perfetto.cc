@@ -45,7 +45,7 @@ class Perfetto final : public Tool {
       : out_(std::move(out)), process_(std::to_string(::getpid())) {
     out_->append("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", 0);
   }
-  ~Perfetto() override {
+  void finish() override {
     const Held lock(mutex_);
     for (const auto& [instance, open] : open_) write("B", open, open.ns, "");
     out_->append("\n]}\n", 0);

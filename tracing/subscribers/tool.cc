@@ -4,26 +4,44 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
+#include <new>
 
 namespace uptier::tracing {
 namespace {
 
 std::unique_ptr<Tool> tool;
 
-void tell(void* user, const uptier_trace_record* record) {
-  static_cast<Tool*>(user)->tell(*record);
+const uptier_trace_api* api_of_tool;
+
+void lose_for_memory(const char* what) {
+  api_of_tool->lost(1);
+  api_of_tool->say(what);
 }
 
-const uptier_trace_api* api_of_tool;
+// The program is not to die of a tool without memory.
+void tell(void* user, const uptier_trace_record* record) {
+  try {
+    static_cast<Tool*>(user)->tell(*record);
+  } catch (const std::bad_alloc&) {
+    static std::atomic<bool> has_said = false;
+    api_of_tool->lost(1);
+    if (!has_said.exchange(true)) api_of_tool->say("a tool loses events: out of memory");
+  }
+}
 
 void on_stream(void* user, uptier_trace_stream* stream, const char* name, uint32_t major,
                uint32_t minor) {
   auto& it = *static_cast<Tool*>(user);
-  it.meet(stream, name, major, minor);
-  for (uint32_t kind = 1; kind < UPTIER_TRACE_KINDS; ++kind) {
-    if (it.wants(stream, kind)) api_of_tool->subscribe(stream, kind, tell, user);
-  }
+  bool all = true;
+  try {
+    it.meet(stream, name, major, minor);
+    for (uint32_t kind = 1; kind < UPTIER_TRACE_KINDS; ++kind) {
+      if (it.wants(stream, kind)) all &= api_of_tool->subscribe(stream, kind, tell, user) != 0;
+    }
+  } catch (const std::bad_alloc&) { all = false; }
+  if (!all) lose_for_memory("a tool is not told of all events of a stream: out of memory");
 }
 
 // Returns the length of the UTF-8 character at the start of `s`, or 0 if there is none.
@@ -49,12 +67,17 @@ size_t character(std::string_view s) {
 
 void Tool::begin(const uptier_trace_api* api) {
   api_ = api_of_tool = api;
-  api->listen(on_stream, this);
+  if (api->listen(on_stream, this) == 0) {
+    lose_for_memory("a tool is not told of all streams: out of memory");
+  }
 }
 
 void Tool::end() {
   api_->unlisten(on_stream, this);
   api_->unsubscribe(nullptr, 0, uptier::tracing::tell, this);
+  try {
+    finish();
+  } catch (const std::bad_alloc&) { lose_for_memory("the end of a trace is lost: out of memory"); }
 }
 
 std::string_view Tool::kind_name(uint32_t kind) const {
@@ -148,7 +171,9 @@ __attribute__((visibility("default"))) int uptier_trace_subscriber_init(const up
                                                                         const char* arguments) {
   using namespace uptier::tracing;
   if (api->version != UPTIER_TRACE_VERSION || api->size < sizeof *api) return 0;
-  tool = make_tool(api, arguments);
+  try {
+    tool = make_tool(api, arguments);
+  } catch (const std::bad_alloc&) { api->say("a tool does not start: out of memory"); }
   if (tool == nullptr) return 0;
   tool->begin(api);
   return 1;

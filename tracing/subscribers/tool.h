@@ -21,6 +21,9 @@ class Tool {
   virtual void meet(const uptier_trace_stream*, const char* /* name */, uint32_t /* major */,
                     uint32_t /* minor */) {}
   virtual bool wants(const uptier_trace_stream*, uint32_t /* kind */) { return true; }
+  // Called at the end, when nothing is told any more.
+  virtual void finish() {}
+  // All four may throw std::bad_alloc, which counts as a lost event.
 
   void begin(const uptier_trace_api* api);
   void end();
