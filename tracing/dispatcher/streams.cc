@@ -169,7 +169,8 @@ bool Streams::subscribe(Stream& s, uint32_t kind, uptier_trace_callback callback
         *list, [&](const Subscription* o) { return o->callback == callback && o->user == user; });
     if (is_there) return false;
     const uint64_t born = instances_.load(std::memory_order_relaxed) + kAhead;
-    auto owned = std::make_unique<Subscription>(callback, user, born);
+    // Not make_unique, which clang 14 cannot instantiate for an aggregate.
+    std::unique_ptr<Subscription> owned(new Subscription{callback, user, born});
     list->push_back(owned.get());
     if (kind == UPTIER_TRACE_GRAPH) graphs = s.graphs;
     publish(s, kind, std::move(list), nullptr);

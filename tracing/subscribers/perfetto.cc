@@ -8,8 +8,9 @@
 // ("i").
 //
 // An edge is a flow ("s", "f"), an arrow from the last slice of its source to the last slice of its
-// target. An edge between constructs that have no slices yet is a mark. A viewer finds the slices of
-// a flow by thread and time, which no slice of length 0 contains: those are written as 1 ns long.
+// target. An edge between constructs that have no slices yet is a mark, and so is one whose source
+// ends after its target begins. A viewer finds the slices of a flow by thread and time, which no
+// slice of length 0 contains: those are written as 1 ns long.
 #include <unistd.h>
 
 #include <algorithm>
@@ -115,10 +116,11 @@ class Perfetto final : public Tool {
                ",\"args\":{\"name\":" + json_text(static_cast<const char*>(r.user_data)) + "}}");
   }
 
-  // Returns whether both ends of the edge have slices.
+  // Returns whether both ends of the edge have slices, in this order.
   bool write_flow(const uptier_trace_record& r, const Open& edge) UPTIER_REQUIRES(mutex_) {
     const auto source = last_.find(r.parent), target = last_.find(r.event);
     if (source == last_.end() || target == last_.end()) return false;
+    if (source->second.ended_ns - 1 > target->second.begun_ns) return false;
     Open end = edge;
     const auto* name = static_cast<const char*>(r.user_data);
     end.name = name != nullptr ? name : "edge";
