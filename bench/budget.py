@@ -56,7 +56,7 @@ def measure_rounds(program, rounds):
     configurations |= {label(b): measure.adaptive(b) for b in BUDGETS + LEVERS}
     runs = {name: [] for name in configurations}
     for r in range(rounds):
-        # To and fro, so that nothing always runs behind the same other one.
+        # To and fro, so that no configuration always runs after the same other one.
         for name, options in list(configurations.items())[:: -1 if r % 2 else 1]:
             seconds, share = run_reported(program, options)
             runs[name].append((seconds, share / (1 - share)))

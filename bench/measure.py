@@ -101,7 +101,7 @@ def timed_rounds(program, configurations, rounds):
     """Returns {name: [seconds of each round]} for configurations {name: options}."""
     times = {name: [] for name in configurations}
     for r in range(rounds):
-        # To and fro, so that nothing always runs behind the same other one.
+        # To and fro, so that no configuration always runs after the same other one.
         for name, options in list(configurations.items())[:: -1 if r % 2 else 1]:
             times[name].append(guest_seconds(program.command(options)))
     return times

@@ -16,8 +16,9 @@ import argparse, os, resource, subprocess, tempfile
 SHARES = (0, 1 / 256, 1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 2)
 CALLS = 40_000
 
-# What is the same in all such programs: random numbers of 24 bits; and calls of what is timed, each with the
-# address of one of the stretches of 4 KiB behind the first page, as many as START is given, less one.
+# All such programs share these two. RANDOM makes random numbers of 24 bits. START calls the
+# function that is timed; each call passes the address of one of the stretches of 4 KiB after the
+# first page. The operand of START is the number of these stretches, less one.
 RANDOM = """  (global $s (mut i32) (i32.const 88172645))
   (func $random (result i32)
     (global.set $s (i32.xor (global.get $s) (i32.shl (global.get $s) (i32.const 13))))

@@ -22,7 +22,7 @@ STYLE = """
 @dataclasses.dataclass
 class Chart:
     title: str
-    note: str  # the command that measured it, and under what load
+    note: str  # the command that measured it, and the load of the machine
     y_title: str
     x_title: str
     names: list  # of the places on the x axis, evenly spaced

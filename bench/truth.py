@@ -78,7 +78,7 @@ def own_cases(a):
         yield " ".join([name, *arguments]), Case(a.tool, wasm, arguments)
 
 
-# How sizes of programs grow so that they run `times` as long; by default in proportion.
+# By program, the size with which it runs `times` as long; other sizes grow in proportion.
 GROWTH = {
     "spectral": lambda size, times: size * times ** 0.5,
     "mandel": lambda size, times: size * times ** 0.5,

@@ -1,5 +1,5 @@
-// What is a version for a stable parameter worth, and what does it cost when the parameter stops
-// being stable?
+// How much is a version for a stable parameter worth, and how much does it cost when the parameter
+// stops being stable?
 //
 // Bad news would be: a kernel whose parameter never changes at a ratio above 1.0, or one whose
 // parameter has changed for good above 1.05.
@@ -135,7 +135,7 @@ b2:
 
 using Kernel = int64_t (*)(const int64_t*, int64_t);
 
-// What the second argument is: always `stable`, or after the warm-up one of four.
+// The second argument of a kernel: always `stable`, or one of `others` after the warm-up.
 struct Values {
   int64_t stable;
   int64_t others[4];
@@ -179,7 +179,7 @@ class World {
   std::optional<ThreadScope> attached_;
 };
 
-// Where `loaded` has its base.
+// The index of the word from which `loaded` reads its base.
 constexpr size_t kLoaded = 100;
 constexpr int kWarm = 400'000, kCalls = 4'000, kRounds = 40;
 

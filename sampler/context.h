@@ -31,8 +31,8 @@ class LoopTimer;
 // commonest slow paths find all they need in one line (see fast_sample.h). Compiled code knows the
 // first 16 bytes and optimized_slab; the rest belongs to the slow paths (see schedule.h). All zero
 // means that the method has not run: its first call and its first loop iteration are events, which
-// arm the countdowns. `calls`, `iterations`, `sampled_calls` and `bursts` are stored with relaxed
-// atomics, because the worker reads them concurrently.
+// arm the countdowns. `calls`, `call_gap`, `call_countdown`, `iterations`, `sampled_calls` and
+// `bursts` are stored with relaxed atomics, because the worker reads them concurrently.
 struct alignas(64) MethodState {
   int32_t call_countdown = 0;  // calls left before the next event; the event is due below zero
   int32_t loop_countdown = 0;  // > 0: iterations until the next burst; < 0: minus those left in one

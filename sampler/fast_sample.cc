@@ -33,9 +33,10 @@ const void* FastSampling::take(uint32_t method, ThreadContext& context) noexcept
   store_seen(s.calls, call);
   s.next_sample = call + ladder_.law(rate.rung()).draw(context.random);
   uint64_t next = s.next_sample < s.next_flush ? s.next_sample : s.next_flush;
-  uint64_t gap = next - call, most = longest_call_gap(call);
-  s.call_gap = static_cast<uint32_t>(gap < most ? gap : most);
-  s.call_countdown = static_cast<int32_t>(s.call_gap) - 1;
+  uint64_t left = next - call, most = longest_call_gap(call);
+  auto gap = static_cast<uint32_t>(left < most ? left : most);
+  store_seen(s.call_gap, gap);
+  store_seen(s.call_countdown, static_cast<int32_t>(gap) - 1);
   count_sample(s);
   spend_sample(context);
   if (started != 0) stop(calls_, started);

@@ -12,8 +12,9 @@ namespace {
 void arm_calls(MethodState& s, uint64_t next) {
   if (s.flush_is_next != 0) next = s.calls + 1;
   assert(next > s.calls);
-  s.call_gap = static_cast<uint32_t>(std::min(next - s.calls, longest_call_gap(s.calls)));
-  s.call_countdown = static_cast<int32_t>(s.call_gap) - 1;
+  auto gap = static_cast<uint32_t>(std::min(next - s.calls, longest_call_gap(s.calls)));
+  store_seen(s.call_gap, gap);
+  store_seen(s.call_countdown, static_cast<int32_t>(gap) - 1);
   assert(calls_so_far(s) == s.calls);
 }
 

@@ -43,6 +43,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "sampler/context.h"
 #include "sampler/gap.h"
@@ -121,7 +122,8 @@ void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, uint64_t& 
 
 // Stores a field that the worker may read concurrently. One writer, so an addition is a load and a
 // store.
-[[gnu::always_inline]] inline void store_seen(uint64_t& field, uint64_t value) noexcept {
+template <typename T>
+[[gnu::always_inline]] inline void store_seen(T& field, std::type_identity_t<T> value) noexcept {
   __atomic_store_n(&field, value, __ATOMIC_RELAXED);
 }
 

@@ -49,6 +49,7 @@ struct RunCommand {
   std::vector<std::string> env;   // NAME=VALUE, or NAME for the tool's own value
   std::string invoke;             // exported function to call instead of _start
   Shown shown;
+  std::string listen;                // "", "on" or the path of a socket
   std::string trace;                 // file for the trace, or ""
   std::string events;                // file for the host's events (events.h), or ""
   double timeout = 0;                // seconds that the program may take; 0: any number
@@ -113,6 +114,24 @@ struct ReplayCommand {
 };
 // Repeats all decisions and prints those that differ; then the exit code is 1.
 int replay(const ReplayCommand& c);
+
+struct TopCommand {
+  std::string process;  // its id, or the path of its socket
+  double interval = 1;  // seconds from table to table
+  uint64_t count = 0;   // tables; 0: until the process ends
+  int64_t rows = -1;    // of a table; 0: all; -1: as many as fit, or 20
+  bool json = false;
+};
+// Prints where a running process spends its time.
+int top(const TopCommand& c);
+
+struct ExplainCommand {
+  std::string method;  // a name, or "#" and a number
+  std::string file;    // what `run --events FILE.jsonl` wrote
+  bool json = false;
+};
+// Prints what happened to a method, in sentences.
+int explain(const ExplainCommand& c);
 
 int wast(const Options& options);
 

@@ -73,11 +73,14 @@ std::string body_name(const CompileWorld& world, const jit::Code& code, uint32_t
 }
 
 void print_probes(const CompileWorld& world, const jit::Code& code) {
-  print_out("== probes: offset, site, body\n");
-  for (const jit::ProbeRow& r : code.tables().probes) {
+  const std::vector<jit::ProbeRow>& rows = code.tables().probes;
+  std::printf("== probes: offset, site, body; %zu rows, %zu bytes\n", rows.size(),
+              rows.size() * sizeof rows[0]);
+  for (const jit::ProbeRow& r : rows) {
     std::printf("  0x%04x  site %u", r.offset, r.site);
     if (r.body != 0) std::printf(" of %s", body_name(world, code, r.body).c_str());
-    std::printf("\n");
+    // Partial: other copies of the block have no row.
+    std::printf("%s%s\n", r.starts ? " starts" : " goes on", r.partial ? ", partial" : "");
   }
   print_out("== traps: offset, location\n");
   for (const jit::TrapRow& r : code.tables().traps) {

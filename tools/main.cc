@@ -11,93 +11,18 @@
 #include <string_view>
 
 #include "tools/commands.h"
-#include "tools/environment.h"
 #include "tools/fail.h"
 #include "tools/leave.h"
 #include "tools/nearest.h"
 #include "tools/not_negative.h"
 #include "tools/profile_view_words.h"
 #include "tools/profile_words.h"
+#include "tools/runtime_words.h"
 
 namespace {
 
 using namespace uptier;
 using namespace uptier::tools;
-
-// Options of the runtime as the commands take them, set over the environment's. They are set in the
-// order of the command line, whatever they are called there: the last one said wins.
-struct RuntimeWords {
-  std::vector<std::pair<std::string, std::string>> given;
-
-  void add_to(CLI::App& app) {
-    named(app, "--tier", "tier", "auto | baseline | instrumented (every call) | optimized");
-    named(app, "--policy", "policy", "auto | always | never");
-    named(app, "--interval", "interval", "mean gap between sampled calls; 1 samples every call");
-    named(app, "--gap", "gap", "random | fixed | prime | exact");
-    named(app, "--opt-range", "opt_range", "optimize only methods whose hash lies in low..high");
-    named(
-        app, "--profile", "profile",
-        "a .upf file: read at the start, to optimize hot methods at once, and written at the end");
-    named(app, "--stress", "stress", "force transitions, e.g. osr=all,copy=every:3");
-    app.add_option_function<std::vector<std::string>>(
-           "-O,--option",
-           [this](const std::vector<std::string>& words) {
-             for (const std::string& w : words) {
-               size_t eq = w.find('=');
-               if (eq == std::string::npos) throw CLI::ValidationError(w, "want NAME=VALUE");
-               given.emplace_back(w.substr(0, eq), w.substr(eq + 1));
-             }
-           },
-           "sets any option by NAME=VALUE; `uptier options` lists them; if one is set twice, the "
-           "later wins")
-        ->trigger_on_parse()
-        ->allow_extra_args(false)
-        ->type_name("NAME=VALUE");
-  }
-
-  // Sets the rate of stack samples.
-  void sample(const std::string& hz) { given.insert(given.begin(), {"sample_hz", hz}); }
-  // Sets the options that a table of loops needs: every call is observed, and code never changes.
-  void imply_loops() {
-    given.insert(given.begin(), {{"loops", "on"}, {"interval", "1"}, {"policy", "never"}});
-  }
-
-  bool sets(const char* name) const {
-    return std::ranges::any_of(given, [&](const auto& g) { return g.first == name; });
-  }
-  // A profile file says where time went, unless the user chooses otherwise. Timers cost less than events,
-  // and no kernel refuses them.
-  void sample_for_profile(Options& o) const {
-    const bool chosen = sets("sample_hz") || secure_getenv("UPTIER_SAMPLE_HZ") != nullptr;
-    if (chosen || !sets("profile")) return;
-    o.sample_hz = 100;
-    o.sample_engine = SampleEngine::kCpuTimer;
-  }
-
-  // `guest`: for programs of others, whose constants are blinded unless somebody says otherwise.
-  Result<Options> options(bool guest = false) const {
-    for (const std::string& line : doubtful_variables()) fail(kOk, line);
-    Result<Options> o = Options::from_env();
-    if (!o) return o.error();
-    if (guest && secure_getenv("UPTIER_BLIND_CONSTANTS") == nullptr) o->blind_constants = true;
-    sample_for_profile(*o);
-    for (const auto& [name, value] : given) {
-      if (Status s = o->set(name, value); !s) {
-        const bool unknown = s.error().code == ErrorCode::kNotFound;
-        const std::string meant = unknown ? did_you_mean(name, option_names()) : "";
-        return Error{s.error().code, s.error().message + meant};
-      }
-    }
-    return o;
-  }
-
- private:
-  void named(CLI::App& app, const char* flag, const char* field, const char* help) {
-    app.add_option_function<std::string>(
-           flag, [this, field](const std::string& v) { given.emplace_back(field, v); }, help)
-        ->trigger_on_parse();
-  }
-};
 
 // Adds the flags for the output after a run.
 void add_shown(CLI::App& app, Shown& s) {
@@ -191,6 +116,8 @@ struct Commands {
   CompileCommand compile_command;
   ReportCommand report_command;
   ReplayCommand replay_command;
+  TopCommand top_command;
+  ExplainCommand explain_command;
   std::string file;
   std::string other_file;
   ProfileViewWords profile_view_words;
@@ -226,6 +153,9 @@ struct Commands {
         "--events", c.events,
         "writes the program's WASI calls to FILE: .json for ui.perfetto.dev, .jsonl, or "
         "a table of counts");
+    run->add_flag("--listen{on}", c.listen,
+                  "lets `uptier top` see where time goes, through a socket of this user: --listen, "
+                  "or --listen=PATH; samples stacks 100 times a second if no rate is given");
     run->add_option("--dir", c.dirs, "opens a directory to the program: HOST or HOST::GUEST")
         ->allow_extra_args(false);
     run->add_option("--env", c.env,
@@ -258,6 +188,7 @@ struct Commands {
       run_command.args.assign(rest.begin() + 1, rest.end());
       run_command.misplaced = option_among(*run, run_command.args);
       settle(run_command.shown, run_command.trace);
+      if (!run_command.listen.empty()) words.listen(run_command.listen);
       code = with_options(words, run_command, run_fn, true);
     });
   }
@@ -402,6 +333,41 @@ struct Commands {
     });
   }
 
+  void add_top() {
+    CLI::App* top = add("top", "shows where a running process spends its time");
+    if (top == nullptr) return;
+    top->footer(
+        "The process must have been started with `uptier run --listen`, or with its option "
+        "listen.\nThe first table counts from the beginning, the next ones from the table before. "
+        "Nothing is\nchanged in the process. Exit codes: 0 at the end of the process as well, 1 "
+        "if it cannot be read.");
+    TopCommand& c = top_command;
+    top->add_option("PROCESS", c.process, "the id of the process, or the path of its socket")
+        ->required();
+    top->add_option("--interval", c.interval, "seconds from table to table")
+        ->check(CLI::Range(0.1, 60.0))
+        ->capture_default_str();
+    top->add_option("--count", c.count, "ends after this many tables; 0: when the process ends")
+        ->check(not_negative());
+    top->add_option("-n", c.rows, "rows of a table, 0 for all; as many as fit if not given")
+        ->check(CLI::NonNegativeNumber);
+    top->add_flag("--json", c.json, "as JSON: one object a line for each table");
+    top->callback([this] { code = uptier::tools::top(top_command); });
+  }
+
+  void add_explain() {
+    CLI::App* explain =
+        add("explain", "tells in sentences what happened to a method in a run, and why");
+    if (explain == nullptr) return;
+    explain->footer("Exit codes: 0 found, 1 there is no such method, 3 not a file of events.");
+    ExplainCommand& c = explain_command;
+    explain->add_option("METHOD", c.method, "its name, or #NUMBER")->required();
+    explain->add_option("FILE", c.file, "a file of `uptier run --events FILE.jsonl`; - for stdin")
+        ->required();
+    explain->add_flag("--json", c.json, "as JSON");
+    explain->callback([this] { code = uptier::tools::explain(explain_command); });
+  }
+
   void add_wast() {
     CLI::App* wast_app =
         add("wast", "speaks the line protocol of WebAssembly test runners on stdin and stdout");
@@ -528,6 +494,8 @@ int main(int argc, char** argv) try {
   commands.add_compile();
   commands.add_report();
   commands.add_replay();
+  commands.add_top();
+  commands.add_explain();
   commands.add_wast();
   commands.add_options();
   if (int code = check_commands(commands.app, argc, argv); code != kOk) return code;

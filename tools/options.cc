@@ -30,6 +30,10 @@ ordered_json option_json(CounterMode m) {
 ordered_json option_json(SampleEngine e) {
   return e == SampleEngine::kTaskClock ? "task_clock" : "cpu_timer";
 }
+ordered_json option_json(FindMode m) {
+  constexpr const char* kNames[] = {"counts", "samples", "both"};
+  return kNames[static_cast<size_t>(m)];
+}
 ordered_json option_json(GapMode m) {
   constexpr const char* kNames[] = {"random", "fixed", "prime", "exact"};
   return kNames[static_cast<size_t>(m)];
@@ -62,6 +66,7 @@ int show_options(const Options& o, bool json) {
   }
   UPTIER_EMBEDDER_OPTIONS(X)
   rows.push_back(row("profile", group, o.profile, "", "text", ""));
+  rows.push_back(row("listen", group, o.listen, "", "text", ""));
   group = "research";
   UPTIER_RESEARCH_OPTIONS(X)
 #undef X

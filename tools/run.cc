@@ -311,7 +311,9 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
     if (code == kOk) code = kFailed;
   }
   // Traces and dumps get their last records, or say what they lack, when their runtime goes.
-  const bool all_written = c.trace.empty() && !c.options.jit_dump && !c.options.perf_map;
+  // The socket of a runtime goes with it, too.
+  const bool all_written =
+      c.trace.empty() && c.options.listen.empty() && !c.options.jit_dump && !c.options.perf_map;
   if (all_written && !kLooksForLeaks) leave(code);
   return code;
 }

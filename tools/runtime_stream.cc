@@ -1,5 +1,6 @@
 #include "tools/runtime_stream.h"
 
+#include <cstdlib>
 #include <exception>
 
 #include "uptier/report.h"
@@ -14,6 +15,10 @@ uptier_trace_when moment_of(const Event& e, uint64_t ns) {
 // Returns the name of a record that is a task; null for others.
 const char* task_name(const Event& e) {
   switch (e.kind) {
+    case EventKind::kAdded: return "add";
+    case EventKind::kRemoved: return "remove";
+    case EventKind::kForgotten: return "forget";
+    case EventKind::kDropped: return "compile dropped";
     case EventKind::kDescribed: return "describe";
     case EventKind::kCompiled: return "compile";
     case EventKind::kFailed: return "compile failed";
@@ -36,6 +41,30 @@ const char* task_name(const Event& e) {
 
 // Returns the length of a task. The duration of an install is the compilation before it, so it is 0.
 uint64_t task_length(const Event& e) { return e.kind == EventKind::kInstalled ? 0 : e.duration_ns; }
+
+// Returns a name for the count in a record; null for records that count nothing.
+const char* count_name(EventKind k) {
+  switch (k) {
+    case EventKind::kLost: return "lost";
+    case EventKind::kCompiled: return "inlined";
+    case EventKind::kFirstCall: return "number";
+    case EventKind::kLeft: return "exit";
+    case EventKind::kFlushed: return "calls";
+    default: return nullptr;
+  }
+}
+
+// Says whether a decision requests a compilation: "recompile", "specialize osr:2".
+bool requests(const DecisionRecord& d) {
+  return d.action.starts_with("recompile") || d.action.starts_with("specialize");
+}
+
+// Returns the loop of a decision's action; none if it is about the whole method.
+LoopId loop_of(const DecisionRecord& d) {
+  const size_t at = d.action.find(" osr:");
+  if (at == d.action.npos) return LoopId::none();
+  return LoopId(static_cast<uint32_t>(std::strtoul(d.action.c_str() + at + 5, nullptr, 10)));
+}
 
 }  // namespace
 
@@ -93,6 +122,33 @@ void RuntimeStream::tell_task(const Event& e, const char* what) {
   uint64_t instance =
       uptier_trace->begin_at(stream_, UPTIER_TRACE_TASK, parent, task, nullptr, &from);
   uptier_trace->end_at(stream_, UPTIER_TRACE_TASK, parent, task, instance, nullptr, &to);
+  tell_edges(e, task, from.at_ns);
+}
+
+void RuntimeStream::tell_edges(const Event& e, uptier_trace_event* task, uint64_t begun_ns) {
+  if (e.kind == EventKind::kDecided && e.decision != nullptr && requests(*e.decision)) {
+    requests_[{e.method, loop_of(*e.decision)}] = {task, e.at_ns};
+  } else if (e.kind == EventKind::kCompiled) {
+    compilations_[e.version] = task;
+    auto request = requests_.find({e.method, e.loop});
+    const bool asked_for = request != requests_.end() && e.tier == Tier::kOptimized &&
+                           e.copy == Copy::kPlain && request->second.at_ns <= begun_ns;
+    if (!asked_for) return;
+    tell_edge("requested", request->second.decision, task, e);
+    requests_.erase(request);
+  } else if (e.kind == EventKind::kInstalled) {
+    auto compilation = compilations_.find(e.version);
+    if (compilation == compilations_.end()) return;
+    tell_edge("made", compilation->second, task, e);
+    compilations_.erase(compilation);
+  }
+}
+
+void RuntimeStream::tell_edge(const char* name, uptier_trace_event* source,
+                              uptier_trace_event* target, const Event& e) {
+  const uptier_trace_when when = moment_of(e, e.at_ns);
+  uptier_trace->notify_at(stream_, UPTIER_TRACE_BEGIN(UPTIER_TRACE_EDGE), source, target, name,
+                          &when);
 }
 
 uptier_trace_event* RuntimeStream::make(const std::string& name) const {
@@ -102,9 +158,12 @@ uptier_trace_event* RuntimeStream::make(const std::string& name) const {
   return uptier_trace->event(&payload);
 }
 
-// One for each kind, method and version, so that no run makes more of them than there are versions.
+// One for each activity, method and version, and one for each decision that requests a compilation,
+// since an edge leads from exactly this decision. So no run makes more of them than there are versions
+// and requests.
 uptier_trace_event* RuntimeStream::construct_of(const Event& e, const char* what) {
-  uptier_trace_event*& c = constructs_[{e.kind, e.method, e.version}];
+  if (e.decision != nullptr && requests(*e.decision)) return make(what + (" " + name_of(e.method)));
+  uptier_trace_event*& c = constructs_[{what, e.method, e.version}];
   if (c == nullptr) c = make(e.method.valid() ? what + (" " + name_of(e.method)) : what);
   return c;
 }
@@ -129,11 +188,15 @@ void RuntimeStream::describe(uptier_trace_event* task, const Event& e) const {
   if (e.version != 0) {
     set(task, "version", e.version);
     set(task, "tier", std::string(tier_name(e.tier)));
+    if (e.copy != Copy::kPlain) set(task, "copy", std::string(copy_name(e.copy)));
   }
   if (e.other_version != 0) set(task, "from", e.other_version);
   if (e.bytes != 0) set(task, "bytes", e.bytes);
   if (e.loop.valid()) set(task, "loop", e.loop.index());
-  if (!e.text.empty()) set(task, "reason", std::string(e.text));
+  if (const char* counted = count_name(e.kind)) set(task, counted, e.count);
+  if (e.kind == EventKind::kAdded) return set(task, "name", std::string(e.text));
+  // The construct of a save is told again: its last error must not stay.
+  if (!e.text.empty() || e.kind == EventKind::kSaved) set(task, "reason", std::string(e.text));
   if (e.decision == nullptr) return;
   set(task, "action", e.decision->action);
   set(task, "reason", e.decision->reason);

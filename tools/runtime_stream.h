@@ -2,8 +2,10 @@
 //
 //   graph   "tiering"; parent of all nodes, and of tasks that are of no version
 //   node    a version of a method, "sum [optimized]"; told when it has been compiled
-//   tasks   describe, compile, install, first call, OSR in, OSR out, deopt, retire, reclaim, move, evict,
-//           flush, decide, save, pause (of the worker), and what failed
+//   tasks   add, describe, compile, install, first call, OSR in, OSR out, deopt, retire, reclaim, move,
+//           evict, flush, decide, remove, forget, save, pause (of the worker), and what failed
+//   edges   "requested", from a decision to the compilation that it asked for; "made", from a
+//           compilation to the install of its version. The source ends before the target begins
 //
 // A task is named after its kind and its method. It has the time and the thread of the event, not of its
 // delivery; events too short to measure have the length 0. Its metadata are the method's id and the
@@ -13,7 +15,9 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "uptier/events.h"
 #include "uptier/runtime.h"
@@ -36,6 +40,10 @@ class RuntimeStream final : public EventSubscriber {
   void tell(const Event& e);
   void tell_task(const Event& e, const char* what);
   void tell_node(const Event& e);
+  // Tells the dependences of a task that has just been told, and began at `begun_ns`.
+  void tell_edges(const Event& e, uptier_trace_event* task, uint64_t begun_ns);
+  void tell_edge(const char* name, uptier_trace_event* source, uptier_trace_event* target,
+                 const Event& e);
   uptier_trace_event* make(const std::string& name) const;
   uptier_trace_event* construct_of(const Event& e, const char* what);
   void set(uptier_trace_event* of, const char* key, const std::string& value) const;
@@ -50,7 +58,14 @@ class RuntimeStream final : public EventSubscriber {
   // Subscribers are called one after another, so one thread at a time uses these members.
   std::map<MethodId, std::string> names_;
   std::map<uint64_t, uptier_trace_event*> nodes_;  // by serial number
-  std::map<std::tuple<EventKind, MethodId, uint64_t>, uptier_trace_event*> constructs_;
+  std::map<std::tuple<std::string_view, MethodId, uint64_t>, uptier_trace_event*> constructs_;
+  // Decisions whose compilation has not been told of, by method and loop.
+  struct Request {
+    uptier_trace_event* decision;
+    uint64_t at_ns;
+  };
+  std::map<std::pair<MethodId, LoopId>, Request> requests_;
+  std::map<uint64_t, uptier_trace_event*> compilations_;  // not installed yet, by serial number
   uptier_trace_event* pause_ = nullptr;
   uint64_t pausing_ = 0;  // the instance of a pause that lasts
 };

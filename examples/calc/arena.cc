@@ -71,13 +71,14 @@ void* Arena::take(size_t bytes) {
     start = std::exchange(r.next, r.next + chunk);
   }
   since_ += chunk;
-  // What the owner does not fill refers to nothing.
+  // Clears the end of the chunk, which the owner does not fill: it must refer to nothing.
   if (chunk - bytes > kGranule) std::memset(start + bytes, 0, chunk - bytes);
   if (chunk != bytes) std::memset(start + chunk - sizeof(uint64_t), 0, sizeof(uint64_t));
   return start;
 }
 
-// Goes on behind a run, in its block or in the next one of the size. The run may be empty.
+// Moves to the next run of free chunks, in the same block or in the next one with chunks of the
+// size. The new run may be empty.
 bool Arena::next_run(Run& r, size_t chunk_bytes) {
   size_t at = r.end == nullptr ? kBlock : static_cast<size_t>(r.end - start_of(r.block));
   if (at + chunk_bytes > kBlock) {
@@ -121,7 +122,8 @@ bool Arena::take_blocks(size_t chunk_bytes, size_t& first) {
 void Arena::collect() {
   counts_ = counts();
   ++counts_.collections;
-  size_t in_use = reached_ + since_;
+  const size_t in_use = reached_ + since_;
+  const uint64_t told = collection_begins(in_use);
   reached_ = since_ = lowest_free_ = 0;
   runs_.fill({});
   for (size_t k = 0; k < begun_; ++k) blocks_[k].marks.reset();
@@ -131,11 +133,13 @@ void Arena::collect() {
     open_.pop_back();
     reach(c.start, c.start + c.bytes);
   }
-  counts_.bytes_found_dead += in_use - std::min(in_use, reached_);
+  const size_t found_dead = in_use - std::min(in_use, reached_);
+  counts_.bytes_found_dead += found_dead;
   for (size_t k = 0; k < begun_; ++k) {
     if (every_ != 0) poison(k);
     if (blocks_[blocks_[k].first].marks.none()) blocks_[k].chunk_bytes = 0;
   }
+  collection_ends(told, in_use, found_dead);
 }
 
 void Arena::reach(uint64_t word) {
@@ -145,19 +149,19 @@ void Arena::reach(uint64_t word) {
   Block& b = blocks_[first];
   size_t offset = at - first * kBlock;
   offset -= offset % b.chunk_bytes;
-  if (offset != 0 && offset + b.chunk_bytes > kBlock) return;  // behind the last chunk
+  if (offset != 0 && offset + b.chunk_bytes > kBlock) return;  // after the last chunk
   if (b.marks[offset / kGranule]) return;
   b.marks[offset / kGranule] = true;
   reached_ += b.chunk_bytes;
   open_.push_back({start_of(first) + offset, b.chunk_bytes});
 }
 
-// AddressSanitizer would object to reading what lies between variables.
+// AddressSanitizer would object to reads of the words between variables.
 __attribute__((no_sanitize("address"))) void Arena::reach(const void* begin, const void* end) {
   for (auto* w = static_cast<const uint64_t*>(begin); w < end; ++w) reach(*w);
 }
 
-// What callers keep in registers is in this frame; the one below begins under it.
+// This frame holds the values that callers keep in registers; the frame of `below` is under it.
 [[gnu::noinline]] void Arena::reach_stack(const void* base) {
   __builtin_unwind_init();
   auto below = [&]() __attribute__((noinline)) { reach(__builtin_frame_address(0), base); };

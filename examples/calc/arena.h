@@ -6,10 +6,10 @@
 //           others are free, but for those that allocating has passed since
 //
 // Mark and sweep. A word counts as a reference if it is the address of any byte of a chunk, with the
-// tag of a Val or without, and words are looked at wherever they lie: in what the owner reaches
-// first, in chunks that were reached, in registers, and on the native stack, where the frames of
-// compiled code lie among those of C++. So nobody describes objects or frames, and nothing may move.
-// docs/embedding.md, "A collector", has what compiled code promises for that.
+// tag of a Val or without. The collector looks at all words of the owner's roots, of chunks that
+// were reached, of registers, and of the native stack, where the frames of compiled code lie among
+// those of C++. So nobody describes objects or frames, and nothing may move. The chapter
+// "A collector" of docs/embedding.md lists the promises that compiled code makes for that.
 //
 // It happens within `allocate` and nowhere else, once as much was handed out as was reached at the
 // last one, and when the arena is full.
@@ -33,7 +33,7 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   size_t limit() const { return limit_; }
-  // For tests: collects at every n-th allocation, and overwrites what was found dead.
+  // For tests: collects at every n-th allocation, and overwrites chunks that were found dead.
   void collect_every(uint64_t n) { every_ = n; }
 
   struct Counts {
@@ -48,8 +48,8 @@ class Arena {
   void reach_stack(const void* base);
 
  protected:
-  // Returns memory that holds anything, or null when the limit is reached; may collect. What is not
-  // written to may refer to what it did in another life.
+  // Returns memory with arbitrary contents, or null when the limit is reached; may collect. Words
+  // that the caller does not write may still hold references of the chunk's previous owner.
   void* allocate(size_t bytes);
 
  private:
@@ -70,7 +70,11 @@ class Arena {
     size_t bytes;
   };
 
-  // Calls `reach` for what is in use by itself.
+  // Before and after a collection, with the bytes that were in use before it; what the first
+  // returns is passed to the second.
+  virtual uint64_t collection_begins(size_t) { return 0; }
+  virtual void collection_ends(uint64_t, size_t, size_t /* bytes found dead */) {}
+  // Calls `reach` for every root.
   virtual void reach_roots() = 0;
 
   void* take(size_t bytes);

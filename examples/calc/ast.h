@@ -1,7 +1,7 @@
 // ast.h: a program as a tree, with every name resolved.
 //
-// What is declared at the top level is global. Any other variable is a local of its function, and
-// lives in a Cell when a function inside of it uses it, too (captured).
+// A name that is declared at the top level is global. Any other variable is a local of its
+// function, and lives in a Cell when a function inside of it uses it, too (captured).
 #pragma once
 
 #include <deque>
@@ -82,7 +82,7 @@ struct Tree {
   size_t globals = 0;
 };
 
-// Returns what is wrong with a program, and in which line, or nothing.
+// Returns the error in a program, with its line, or nothing.
 std::string parse(std::string_view source, Heap& heap, Tree& tree);
 
 }  // namespace calc

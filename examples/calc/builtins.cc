@@ -61,7 +61,7 @@ BUILTIN(do_array) {
   return vm->made(at, vm->heap.row(&array_shape, static_cast<uint32_t>(n), b));
 }
 BUILTIN(do_str) { return make(vm, at, text_of(a)); }
-// fixed(x, digits): x with so many digits behind the point.
+// fixed(x, digits): x with so many digits after the point.
 BUILTIN(do_fixed) {
   if (!is_number(a) || !is_int(b)) return wrong(vm, at, "needs a number and digits");
   char text[400];

@@ -4,9 +4,9 @@
 // bytes. All functions of a program share one array of code, so a pointer to an instruction
 // identifies it everywhere.
 //
-// What the interpreter learns is kept beside the code, by place: kinds of values, the shapes that a
-// field access met, the functions that a call met. It only ever grows, one thread writes it, and
-// the compiler's thread may read it at any time.
+// The interpreter keeps its observations beside the code, by place: the kinds of values, the shapes
+// that a field access met, the functions that a call met. They only ever grow. One thread writes
+// them, and the compiler's thread may read them at any time.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@ namespace calc {
 
 inline constexpr uint32_t kMaxParams = 6;
 
-// What is computed, and how programs write it; for comparisons how compiled code compares ints and
-// doubles; for arithmetic how strongly it binds.
+// Each operation, and how programs write it. A comparison also has the opcodes with which compiled
+// code compares ints and doubles; arithmetic also has the strength with which the operator binds.
 // clang-format off
 #define CALC_COMPARISONS(X)                                                                       \
   X(Less, <, kLtS, kFLt) X(LessEqual, <=, kLeS, kFLe) X(Greater, >, kGtS, kFGt)                   \
@@ -74,8 +74,8 @@ constexpr int operator-(Op a, Op b) { return static_cast<int>(a) - static_cast<i
 inline bool is_jump(Op op) { return op <= Op::kLoop; }
 inline bool is_comparison(Op op) { return op < Op::kJumpIf; }
 inline bool is_arithmetic(Op op) { return op >= Op::kAdd && op <= Op::kModK; }
-// Of kJumpLess and those like it the first of four, of kAdd and those like it the first of two:
-// what is computed, whatever is done with it.
+// Returns the first opcode with the same operation: a comparison has four opcodes (kJumpLess,
+// kJumpNotLess, kJumpLessK, kJumpNotLessK), arithmetic has two (kAdd, kAddK).
 inline Op operation(Op op) { return op + -(op - Op::kJumpLess) % (is_comparison(op) ? 4 : 2); }
 inline bool negated(Op op) { return (op - Op::kJumpLess) % 2 == 1; }
 inline bool has_constant(Op op) { return op - operation(op) >= (is_comparison(op) ? 2 : 1); }
@@ -86,7 +86,7 @@ struct Instr {
   int32_t d;  // jump targets are places in the code of the whole program
 };
 
-// What a place has seen: bits of Kind, and these.
+// The observations of a place: the bits of Kind, and these.
 inline constexpr uint16_t kOverflow = 256;   // ints whose result was none
 inline constexpr uint16_t kReached = 512;    // it ran
 inline constexpr uint16_t kStranger = 1024;  // a value that the place is not fast for
@@ -109,7 +109,7 @@ struct FieldCache {
 
   String* name = nullptr;
   Entry entries[kSize] = {};
-  std::atomic<uint32_t> count = 0;  // entries behind it are not valid yet; > kSize: there were more
+  std::atomic<uint32_t> count = 0;  // later entries are not valid yet; > kSize: there were more
 
   void remember(Entry e);
 };
@@ -153,7 +153,7 @@ struct Code {
   size_t globals = 0;
 };
 
-// Compiles a program. Returns what is wrong with it, and in which line, or nothing.
+// Compiles a program. Returns the error in it, with its line, or nothing.
 std::string compile(std::string_view source, Heap& heap, Code& code);
 
 }  // namespace calc

@@ -17,8 +17,8 @@ class Compiler {
   Compiler(Code& code, std::map<Val, size_t>& constants, const Function& f, Proto& proto)
       : code_(code), constants_(constants), f_(f), proto_(proto) {}
 
-  // Adds the function's code to the program's, behind that of the functions in it. Returns what is
-  // wrong, or nothing.
+  // Appends the function's code to the program's; the code of the functions inside of it comes
+  // first. Returns an error message, or nothing.
   std::string run() {
     proto_.params = static_cast<uint32_t>(f_.params.size());
     for (Local* p : f_.params) p->reg = allocate();
@@ -238,8 +238,8 @@ class Compiler {
     emit(n.line, Op::kConst, a, 0, 0, constant(kFalseVal));
     land(done);
   }
-  // What writes to its register before it has read everything does so in a register of its own,
-  // unless `a` is one.
+  // Computes an expression that writes its register before it has read all operands. It gets a
+  // register of its own, unless `a` is one.
   void on_top(const Node& n, int a) {
     bool own = a >= temporaries_ && a + 1 == next_;
     int top = own ? a : allocate();
@@ -260,7 +260,7 @@ class Compiler {
     int count = static_cast<int>(n.kids.size()) - 1;
     emit(n.line, Op::kCall, top, 0, count, code_.calls.size() - 1);
   }
-  // print prints one value; d is whether the line ends behind it.
+  // print prints one value; d says whether the line ends after it.
   void builtin(const Node& n, int top) {
     auto id = static_cast<int>(n.index), count = static_cast<int>(n.kids.size());
     if (count == 0) emit(n.line, Op::kConst, top, 0, 0, constant(kNilVal));

@@ -7,6 +7,7 @@ namespace calc {
 // then.
 void Emitter::enter() {
   leading_ = {b_.param(0)};
+  if (vm_.trace.tells_calls()) b_.call_host(HELPER(enter), {b_.ref(&vm_), b_.ref(plan_.proto)});
   auto params = static_cast<int>(plan_.proto->params);
   for (int i = 0; i < params; ++i) {
     set(i, {kAnyKind}, bin(Opcode::kOr, b_.param(static_cast<unsigned>(i) + 1), word(0)));
@@ -36,7 +37,7 @@ Emitter::Operand Emitter::constant(size_t index) {
 }
 
 Value Emitter::box(const Operand& o) {
-  // A sum, so that what was unboxed and is boxed again is known to be the same Val.
+  // A sum, so that a value that was unboxed and is boxed again is known to be the same Val.
   if (o.type.object()) return bin(Opcode::kAdd, o.value, tag());
   if (o.type.form() == kF64) return to(kI64, Opcode::kBitcast, o.value);
   if (o.type.form() == kI64) return o.value;
@@ -65,8 +66,8 @@ bool Emitter::unreached(bool seen) {
 }
 
 // Gives a register that has just been brought in the type that its values had, by guards that leave
-// for `place`, where the interpreter goes on with it. `note` says whose value it is: an
-// instruction's, or a parameter's (behind those); see Tiers::leave.
+// for `place`, where the interpreter goes on with it. `note` says whose value it is: the number of
+// an instruction, or of a parameter (these come after the instructions); see Tiers::leave.
 void Emitter::narrow(int reg, unsigned seen, uint32_t place, uint32_t note) {
   Type wanted = {seen & kAnyKind};
   bool worth_it = wanted.number() || wanted.is(kBool) || wanted.is(kArray);
@@ -115,7 +116,7 @@ void Emitter::check(int reg, Type wanted) {
   }
 }
 
-// What is known for an object need only have the shape.
+// A value that is already known to be an object needs no guard of its tag.
 void Emitter::check_object(int reg, Type wanted) {
   Value object = get(reg);
   if (!type(reg).object()) {
@@ -133,7 +134,7 @@ void Emitter::check_object(int reg, Type wanted) {
   b_.guard(bin(Opcode::kEq, proto, pointer(wanted.what)), GuardReason::kTarget);
 }
 
-// What others may have done to records: a field more changes a shape.
+// Forgets the shapes of records: others may have added fields, which changes the shape.
 void Emitter::forget_shapes() {
   for (uint32_t r = 0; r < plan_.proto->registers; ++r) {
     Type& t = type(static_cast<int>(r));

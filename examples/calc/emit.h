@@ -1,11 +1,11 @@
 // emit.h: from a plan to IR, in a walk over the bytecode that is also the inference of types
 // (uptier/register_builder.h).
 //
-// An instruction reads registers by their types, emits what is needed for these, and says the type
-// of what it writes. Where types come from: constants, the results of operations, and what was
-// seen: `narrow` guards that a value is what all values were so far, and from there on its type is
-// known for certain; `need` guards that it is what an operation is fast for. A guard leaves for the
-// interpreter, at the place that its frame_state names.
+// An instruction reads registers by their types, emits code for these types, and says the type of
+// its result. Types come from constants, from the results of operations, and from observations:
+// `narrow` guards that a value has the type that all values had so far, and from there on its type
+// is known for certain; `need` guards that it has the type for which an operation is fast. A guard
+// leaves for the interpreter, at the place that its frame_state names.
 //
 //   Thread: a builder's. A plan is changed by inferring, not by emitting code.
 #pragma once
@@ -13,7 +13,7 @@
 #include "plan.h"
 #include "uptier/builder.h"
 
-// Where members of objects lie is what both compilers that build this say.
+// Both compilers that build this support `offsetof` for classes without standard layout.
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
 
 namespace calc {
@@ -58,9 +58,9 @@ class Emitter : public uptier::RegisterBuilder<Type> {
 
   const Instr& instr() const { return vm_.code.instrs[plan_.proto->begin + at_]; }
   const Plan::Place& seen() const { return plan_.places[at_]; }
-  // Of an object: gives a Val the form of its type.
+  // Gives the Val of an object the form of its type.
   void set_object(int reg, Type t, Value v) { set(reg, t, bin(Opcode::kSub, v, tag())); }
-  void set_seen(int reg, Value v);  // of any type, or of what was seen
+  void set_seen(int reg, Value v);  // of any type, or of one that was seen
   Operand operand(int reg) { return {type(reg), get(reg), reg}; }
   Operand constant(size_t index);
   Value box(const Operand& o);

@@ -37,7 +37,9 @@ void Emitter::instruction() {
     case Op::kBuiltin: return builtin();
     default: break;
   }
-  b_.ret(boxed(i.a));  // kReturn
+  const Value result = boxed(i.a);  // kReturn
+  if (vm_.trace.tells_calls()) b_.call_host(HELPER(leave), {b_.ref(&vm_)});
+  b_.ret(result);
   alive_ = false;
 }
 
@@ -193,8 +195,8 @@ void Emitter::new_closure() {
   set(instr().a, {kFunction, &p}, c);
 }
 
-// A function that has been the same all the time is compared with; so is its code, if that is what
-// was the same. Where it was neither, it takes as many arguments as there are.
+// Guards the callee if all calls so far had the same closure, or its code if all closures had the
+// same code. Otherwise guards that the callee takes as many arguments as there are.
 void Emitter::call() {
   const Instr& i = instr();
   if (unreached(seen().callee != nullptr)) return;

@@ -94,7 +94,7 @@ void capture(Closure* f, const Val* r) {
 #define CHECK                 \
   if (vm.failed) [[unlikely]] \
   return 0
-// What is done when the fast path does not apply, and may fail.
+// Runs the slow path, which may fail, when the fast path does not apply.
 #define UNLESS(fast, ...)     \
   if (!(fast)) [[unlikely]] { \
     __VA_ARGS__;              \
@@ -218,7 +218,9 @@ Val* open_window(Vm& vm, const Closure* f) {
   return r;
 }
 
-Val interpret(Vm& vm, Interpreter which, Closure* f, const Val* args) {
+namespace {
+
+FAST Val call(Vm& vm, Interpreter which, Closure* f, const Val* args) {
   Proto& p = *f->proto;
   Val* r = open_window(vm, f);
   if (r == nullptr) return 0;
@@ -231,6 +233,22 @@ Val interpret(Vm& vm, Interpreter which, Closure* f, const Val* args) {
   Val result = run<false>(vm, f, r, pc);
   vm.top = r;
   return result;
+}
+
+[[gnu::noinline]] Val told_call(Vm& vm, Interpreter which, Closure* f, const Val* args) {
+  const size_t open_calls = vm.trace.open_calls();
+  vm.trace.enter(*f->proto);
+  Val result = call(vm, which, f, args);
+  vm.trace.leave_until(open_calls);
+  return result;
+}
+
+}  // namespace
+
+Val interpret(Vm& vm, Interpreter which, Closure* f, const Val* args) {
+  if (vm.trace.tells_calls()) [[unlikely]]
+    return told_call(vm, which, f, args);
+  return call(vm, which, f, args);
 }
 
 Val resume(Vm& vm, Closure* f, Val* r, const Instr* pc) {

@@ -32,7 +32,8 @@ size_t number_length(std::string_view s) {
   return end;
 }
 
-// Reads a string behind its first quote, and what is left of `s`. Returns whether it has an end.
+// Reads a string after its first quote, and removes it from `s`. Returns whether the string has an
+// end.
 bool read_string(std::string_view& s, std::string& text) {
   while (!s.empty() && s[0] != '"' && s[0] != '\n') {
     bool escaped = s[0] == '\\' && s.size() > 1;

@@ -1,5 +1,5 @@
-// lexer.h: text to tokens. `#` begins a comment; lines end nothing by themselves, but a call's or
-// an index's bracket stands on the line of what it belongs to.
+// lexer.h: text to tokens. `#` begins a comment; lines end nothing by themselves, but the bracket
+// of a call or an index stands on the line where the expression before it ends.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Token {
   bool is(std::string_view s) const { return kind == Tok::kSymbol && text == s; }
 };
 
-// Appends the tokens of `source` and a kEnd to `out`. Returns what is wrong, or nothing.
+// Appends the tokens of `source` and a kEnd to `out`. Returns an error message, or nothing.
 std::string tokenize(std::string_view source, std::vector<Token>& out);
 
 }  // namespace calc

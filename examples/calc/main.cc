@@ -115,6 +115,7 @@ int main(int argc, char** argv) {
   source << in.rdbuf();
   if (!in) return fail(2, std::string(a.program) + ": cannot be read");
 
+  uptier_trace_init(nullptr);  // UPTIER_TRACE=1 and two paths turn it on, see docs/tracing.md
   calc::Vm vm(a.memory << 20);
   vm.arguments = a.rest;
   vm.native_stack_end = native_stack_end();
@@ -122,6 +123,7 @@ int main(int argc, char** argv) {
   vm.heap.collect_every(a.collect_every);
   std::string wrong = vm.load(source.str());
   if (!wrong.empty()) return fail(2, std::string(a.program) + ": " + wrong);
+  vm.trace.start(vm.code, a.program);
   if (a.interpret) {
     calc::Closure* main = vm.heap.closure(vm.code.protos[0].get(), 0);
     calc::interpret(vm, calc::Interpreter::kPlain, main, nullptr);
@@ -129,5 +131,8 @@ int main(int argc, char** argv) {
     return fail(2, ran.error().message);
   }
   if (a.report) std::fputs(collector_text(vm.heap.counts()).c_str(), stderr);
-  return vm.failed ? fail(1, std::string(a.program) + ": " + vm.error) : 0;
+  const uint64_t lost = uptier_trace_finish();
+  if (lost != 0) fail(1, std::to_string(lost) + " events of the trace are lost");
+  if (vm.failed) return fail(1, std::string(a.program) + ": " + vm.error);
+  return lost == 0 ? 0 : 1;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trace.h"
+
 namespace calc {
 namespace {
 
@@ -71,6 +73,14 @@ bool Heap::push(Row* r, Val v) {
   }
   r->data[r->length++] = v;
   return true;
+}
+
+uint64_t Heap::collection_begins(size_t in_use) {
+  return trace == nullptr ? 0 : trace->begin_collection(in_use);
+}
+
+void Heap::collection_ends(uint64_t told, size_t in_use, size_t found_dead) {
+  if (told != 0) trace->end_collection(told, in_use, found_dead);
 }
 
 void Heap::reach_roots() {

@@ -56,7 +56,7 @@ struct String : Object {
   std::string_view view() const { return {text, length}; }
 };
 
-// An array and its elements, or a record and its fields: behind it until they outgrow that.
+// An array or a record. Its elements or fields lie right after it until they outgrow that place.
 struct Row : Object {
   uint32_t length;
   uint32_t capacity;
@@ -91,14 +91,16 @@ inline Row* as_array(Val v) { return as<Row>(v, kArray); }
 inline Row* as_record(Val v) { return as<Row>(v, kRecord); }
 inline Closure* as_closure(Val v) { return as<Closure>(v, kFunction); }
 
-// Owns every object. What allocates returns null when the limit is reached; the caller raises. It
-// may collect before: a pointer that is used afterwards must be in a local variable, an argument, or
-// what `roots` reaches, and what is made must be filled before the next allocation.
+// Owns every object. Functions that allocate return null when the limit is reached; the caller
+// raises the error. They may collect first: a pointer that is used afterwards must be in a local
+// variable, an argument, or a root that `roots` reaches, and a new object must be filled before the
+// next allocation.
 class Heap : public Arena {
  public:
   using Arena::Arena;
 
-  std::function<void()> roots;  // reaches what is in use besides what is interned
+  std::function<void()> roots;         // reaches all roots except interned strings
+  const class Trace* trace = nullptr;  // is told of collections, unless it is null
 
   String* concat(std::string_view a, std::string_view b);
   String* intern(std::string_view text);
@@ -113,6 +115,8 @@ class Heap : public Arena {
 
  private:
   void reach_roots() override;
+  uint64_t collection_begins(size_t in_use) override;
+  void collection_ends(uint64_t told, size_t in_use, size_t found_dead) override;
 
   std::map<std::string, String*, std::less<>> interned_;
 };

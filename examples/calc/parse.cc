@@ -60,7 +60,7 @@ class Parser {
   }
 
  private:
-  // What is declared at the top level may be used in a function further up.
+  // Finds the global names first: a function may use one that is declared further down.
   void find_globals() {
     int depth = 0;
     for (size_t i = 0; i + 1 < tokens_.size(); ++i) {

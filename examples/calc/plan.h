@@ -8,8 +8,8 @@
 
 namespace calc {
 
-// What is known of a register: the kinds that its value may be of, none where no path has come yet.
-// A record may be known by its Shape, a function by its Proto.
+// The type of a register, as far as it is known: the kinds that its value may be of, or none if no
+// path has come here yet. A record may be known by its Shape, a function by its Proto.
 //
 // The kinds give the form that the value has in compiled code: i32 for an int or a boolean, f64 for
 // a number (an int that meets a double becomes one: no program can tell), i64 for all else: the
@@ -37,7 +37,7 @@ bool to_form(Type t, Val v, uint64_t& bits);
 Val from_form(Type t, uint64_t bits);
 
 struct Plan : uptier::HostPlan {
-  // What the interpreter has seen at a place.
+  // The interpreter's observations at a place.
   struct Place {
     uint16_t seen = 0;
     std::vector<FieldCache::Entry> shapes = {};  // none when there were too many
@@ -53,7 +53,7 @@ struct Plan : uptier::HostPlan {
   uptier::RegisterTypes<Type> types;
 };
 
-// Copies what was seen of a function, and infers the types.
+// Copies the observations of a function, and infers the types.
 std::unique_ptr<Plan> make_plan(Vm& vm, Proto& proto, bool guess);
 
 }  // namespace calc

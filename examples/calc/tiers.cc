@@ -15,10 +15,14 @@ uint64_t call_interpreted(const uint64_t* words) {
   return interpret(*f->proto->vm, Interpreter::kTiered, f, words + 1);
 }
 
-// Where compiled code gives its frames back: slot 0 is the closure, which knows all else.
+// Compiled code gives its frames back here: slot 0 is the closure, which knows all else.
 uint64_t host_resume(const uptier::HostFrame* frame) {
   auto* f = reinterpret_cast<Closure*>(frame->slots[0]);
-  return f->proto->vm->tiers->leave(*frame);
+  Vm& vm = *f->proto->vm;
+  const size_t open_calls = vm.trace.open_calls();
+  const Val result = vm.tiers->leave(*frame);
+  if (vm.trace.tells_calls()) vm.trace.leave_until(open_calls - 1);
+  return result;
 }
 
 }  // namespace
@@ -57,6 +61,7 @@ void Tiers::run() {
   const uint64_t args[] = {reinterpret_cast<uintptr_t>(main)};
   uptier::Outcome o = runtime_.invoke(method(0), args);
   if (!o.ok()) trapped(o.trap);
+  vm_.trace.leave_until(0);  // an error has dropped the frames of calls
 }
 
 // A trap may be no error of the program's own: endless recursion.
@@ -126,7 +131,8 @@ Val Tiers::leave(const uptier::HostFrame& frame) {
     auto [reg, type] = state.registers[k];
     r[reg] = from_form(type, frame.slots[k + 1]);
   }
-  // What an instruction has brought in the interpreter will not see, as it goes on behind.
+  // Notes the value that an instruction has just brought: the interpreter goes on after that
+  // instruction and will not see it.
   const Instr* code = vm_.code.instrs.data() + p.begin;
   uint32_t size = p.end - p.begin;
   if (state.note < size) {

@@ -3,7 +3,7 @@
 // A function is interpreted at first (MethodInfo::host_entry); when it is hot, its plan is
 // described to the runtime's builder. uptier/planned_host.h has the life of plans.
 //
-//   Thread: the program's, but for make_plan and describe, which the runtime's worker calls, too.
+//   Thread: the program's. The runtime's worker calls make_plan and describe, too.
 #pragma once
 
 #include "plan.h"

@@ -36,8 +36,9 @@ Val Vm::made(const Instr* at, const void* object) {
                       " MiB (--memory=MIB)");
 }
 
-// What compiled code and plans refer to lives as long as the program, also where the runtime's
-// worker reads it: functions that calls have met, and constants, all of which are interned.
+// Objects that compiled code and plans refer to live as long as the program, also when the
+// runtime's worker reads them: functions that calls have met, and constants, all of which are
+// interned.
 void Vm::reach_roots() {
   heap.reach(globals.data(), globals.data() + globals.size());
   for (const auto& c : code.calls) {
@@ -90,7 +91,7 @@ double on_doubles(Op op, double a, double b) {
   }
 }
 
-// Of numbers, or of the order of strings and 0.
+// Compares two numbers, or the order of two strings with 0.
 template <typename T>
 bool holds(Op op, T a, T b) {
   switch (op) {
@@ -211,6 +212,10 @@ uint64_t calc_for_bounds(Vm* vm, const Instr* at, Val from, Val to) noexcept {
   }
   return vm->fail(at, "a loop counts from a whole number, to 2147483647 at most");
 }
+
+void calc_enter(Vm* vm, const Proto* p) noexcept { vm->trace.enter(*p); }
+
+void calc_leave(Vm* vm) noexcept { vm->trace.leave_until(vm->trace.open_calls() - 1); }
 
 Val calc_callee(Vm* vm, const Instr* at, Val f) noexcept {
   Closure* c = as_closure(f);

@@ -1,18 +1,21 @@
-// vm.h: the state of a running program, and what is too rare or too long for fast paths. The
-// interpreter and compiled code call the same functions.
+// vm.h: the state of a running program, and the operations that are too rare or too long for fast
+// paths. The interpreter and compiled code call the same functions.
 //
-//   Thread: one. Errors: `fail` notes the message and returns nil; whoever sees `failed` returns.
+//   Thread: one. Errors: `fail` notes the message and returns nil; callers return if `failed`.
 #pragma once
 
 #include "bytecode.h"
+#include "trace.h"
 
 namespace calc {
 
 struct Vm {
   explicit Vm(size_t memory) : heap(memory) {
     heap.roots = [this] { reach_roots(); };
+    heap.trace = &trace;
   }
 
+  Trace trace;
   Heap heap;
   Code code;
   std::vector<Val> globals;
@@ -52,12 +55,15 @@ Val calc_get_field(Vm* vm, const Instr* at, Val object) noexcept;
 void calc_set_field(Vm* vm, const Instr* at, Val object, Val v) noexcept;
 Val calc_get_index(Vm* vm, const Instr* at, Val object, Val index) noexcept;
 void calc_set_index(Vm* vm, const Instr* at, Val object, Val index, Val v) noexcept;
-// What they make is still to be filled: elements, fields, local cells.
+// The caller must still fill the new objects: elements, fields, local cells.
 Val calc_new_row(Vm* vm, const Instr* at) noexcept;
 Val calc_new_closure(Vm* vm, const Instr* at, Val self) noexcept;
 Val calc_new_cell(Vm* vm, const Instr* at, Val v) noexcept;  // the pointer
 // Returns a loop's bounds: ints, the first in the lower half. A loop that does not run has 0, 0.
 uint64_t calc_for_bounds(Vm* vm, const Instr* at, Val from, Val to) noexcept;
+// Tell tracing tools of a call and of its end; only in code that was compiled for that.
+void calc_enter(Vm* vm, const Proto* p) noexcept;
+void calc_leave(Vm* vm) noexcept;
 // Returns a pointer to the function of a call that fits its arguments, or null after fail().
 Val calc_callee(Vm* vm, const Instr* at, Val f) noexcept;
 }

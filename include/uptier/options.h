@@ -36,6 +36,10 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
 // The clock that stack samples follow: an event of the kernel (perf_event_open), or a timer of the
 // thread's processor time, which comes at the kernel's tick at most.
 enum class SampleEngine : uint8_t { kTaskClock, kCpuTimer };
+// What finds the methods that are observed and optimized: their counts of calls and iterations; or
+// stack samples, and then a method that no sample has met gets neither an instrumented copy nor
+// optimized code; or whichever comes first. Methods of a saved profile need not be found.
+enum class FindMode : uint8_t { kCounts, kSamples, kBoth };
 
 // The importance of a line in the library's log. kWarning: something was lost or left out, and the
 // runtime goes on. kError: a request was not carried out.
@@ -115,6 +119,8 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
     "real-time signal by which interrupt() reaches a thread; 0: SIGRTMIN + 4")                     \
   X(count, sample_hz, 0, 0, 20000, "samples per second of CPU time",                               \
     "rate at which stacks are sampled, for shares of time in the report; 0: no samples")           \
+  X(FindMode, find, FindMode::kCounts, 0, 2, "mode",                                               \
+    "counts | samples | both: what finds the methods that are observed and optimized; samples need sample_hz") \
   X(count, sample_signal, 0, 0, 64, "signal",                                                      \
     "real-time signal of stack samples; 0: SIGRTMIN + 5")                                          \
   X(count, max_body, 50000, 1, 1u << 30, "IR instructions",                                        \
@@ -236,6 +242,13 @@ struct Options {
   // that it has by then. In its name %p stands for the process's id, %h for the host's name, %t for
   // the time, %c for the least number that is free, %% for %. Empty: none.
   std::string profile;
+  // A Unix socket on which the process tells its user, and nobody else, where its time goes
+  // (uptier/live_time.h, `uptier top`). "on": a socket named by the process's id, in a directory of
+  // the user's own below $XDG_RUNTIME_DIR or /tmp, which is made. Otherwise the path of the socket,
+  // with a "/"; its directory must be the user's own with mode 0700. It is read-only: what comes
+  // through it changes nothing. Empty: no socket. If it cannot be opened, the runtime goes on
+  // without it (logged).
+  std::string listen;
   // Receives the library's log: misuse, and problems that no return value reports, such as files
   // that could not be saved or mapped, or threads that could not be started. Null: each line goes
   // to stderr. Not part of `changes` or `table`.
@@ -243,7 +256,7 @@ struct Options {
   void* log_user = nullptr;
 
   // Reads UPTIER_<FIELD> for every row (and UPTIER_STRESS, UPTIER_OPT_RANGE,
-  // UPTIER_TIME_LOOPS, UPTIER_PROFILE) through secure_getenv.
+  // UPTIER_TIME_LOOPS, UPTIER_PROFILE, UPTIER_LISTEN) through secure_getenv.
   static Result<Options> from_env();
   // Sets one field from text; bytes also as 64K, 64M or 1G (of 1,024). Errors: kNotFound, or
   // kInvalidArgument with the legal range.

@@ -50,6 +50,7 @@ struct TimeReport {
   SampleEngine engine = SampleEngine::kTaskClock;  // of the last thread that was sampled
   double asked_ns = 0;    // processor time of the threads while they were sampled
   double sampled_ns = 0;  // of that, the time that samples stand for
+  double squares = 0;     // sum of the squares of the samples' weights, ns^2, for share_of_time
   uint64_t samples = 0;
   uint64_t dropped = 0;  // samples that found no room, and what they stood for
   double dropped_ns = 0;

@@ -140,6 +140,7 @@ void BaselineCompiler::block(size_t position) {
     instruction(f_.inst(insts[i]), next);
   }
   end_values(b);
+  a_.end_site();
   loops_.extend_ranges(b);
 }
 

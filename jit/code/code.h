@@ -40,15 +40,21 @@ struct CallRow {
   friend bool operator==(const CallRow&, const CallRow&) = default;
 };
 
-// From `offset` up to the next row, the code belongs to `site` of `body`. A site may have several
-// rows: if a pass copied its block, each copy keeps the site, and all copies count into one word,
-// so the sum is right. A site without a row was optimized away: nobody knows how often it ran,
-// which is not the same as never.
+// From `offset` up to the next row, the code belongs to `site` of `body`. Rows may have the same
+// offset: between them there is no code, and the last of them has what follows.
+//
+// If `starts` is true, each execution of the instruction at `offset` is one execution of the block
+// `site`. A block may have several such rows: if a pass copied it, each copy keeps the site, and
+// their executions add up to those of the block. A site without a row was optimized away: nobody
+// knows how often it ran, which is not the same as never. If only some of its copies were, its rows
+// are `partial`: the block ran at least as often as they did.
 struct ProbeRow {
   uint32_t offset = 0;
   SiteId site = 0;
   // The body of the site: 0 the method's own, k CodeTables::inlined[k - 1].
   uint32_t body = 0;
+  bool starts = false;  // otherwise it goes on with a block, after an inlined call for example
+  bool partial = false;
 
   friend bool operator==(const ProbeRow&, const ProbeRow&) = default;
 };

@@ -7,6 +7,7 @@
 #include "jit/analysis/flow_graph.h"
 #include "jit/ir/fuel_flag.h"
 #include "jit/ir/semantics.h"
+#include "jit/ir/tally.h"
 #include "sampler/fuel.h"
 
 namespace uptier::jit {
@@ -179,17 +180,23 @@ void Interpreter::evaluate_inst(const Inst& i) {
 }
 
 // Counts a site of an inlined body for its method.
-void Interpreter::count_site(uint32_t body, SiteId site) {
+void Interpreter::count_rounds(const Inst& i) {
+  if (share_of(i) == 1) count_site(i.body, i.aux, get(i, 0));
+}
+
+void Interpreter::count_site(uint32_t body, SiteId site, uint64_t times) {
   const Function& f = function();
   MethodId m = body == 0 ? frame().method : f.inlined[body - 1].method;
   if (m.index() >= counts_.size()) return;
   std::vector<uint64_t>& sites = counts_[m.index()].sites;
   uint32_t count = body == 0 ? f.site_count : f.inlined[body - 1].site_count;
   if (sites.size() < count) sites.resize(count);
-  ++sites[site - 1];
+  sites[site - 1] += times;
 }
 
 void Interpreter::observe(const Inst& i) {
+  if (is_tally(i) || is_remnant(i)) return;  // neither is an execution of a site
+  if (is_rounds(i)) return count_rounds(i);
   if (i.op == Opcode::kLoopHeader) {
     ++counts_[frame().method.index()].loops[i.aux];
   } else if (!is_block_probe(i) || !resumes(i)) {

@@ -150,7 +150,8 @@ class Interpreter {
   void follow(const Edge& e);
   void leave(const Inst& i);
   void fail_guard(const Inst& i);
-  void count_site(uint32_t body, SiteId site);
+  void count_rounds(const Inst& i);
+  void count_site(uint32_t body, SiteId site, uint64_t times = 1);
   void observe(const Inst& i);
   const LoopForest& forest();
 

@@ -202,6 +202,10 @@ void Verifier::check_probe(Block b, const Inst& i) {
     want_count(b, i, 0, 0);
     return;
   }
+  if (stage_ == Stage::kTransformed && is_rounds(i)) {
+    if (want_count(b, i, 1, 1)) want_type(b, i, 0, mask_of(Type::kI64));
+    return;
+  }
   switch (probe_kind(i)) {
     case ProbeKind::kBlock: want_count(b, i, 0, 0); return;
     case ProbeKind::kEdge:
@@ -293,7 +297,7 @@ void Verifier::check_immediates(Block b, const Inst& i) {
                    kind <= static_cast<uint32_t>(kLastProbeKind);
       if (!known) report(b, i, "unknown probe kind");
       bool log = probe_kind(i) == ProbeKind::kLog;
-      bool share = (resumes(i) || is_remnant(i)) && probe_tag(i) <= kWholeShare;
+      bool share = (resumes(i) || is_remnant(i) || is_rounds(i)) && probe_tag(i) <= kWholeShare;
       if (known && !log && !share && probe_tag(i) != 0) report(b, i, "only log probes have a tag");
       return;
     }
@@ -314,6 +318,7 @@ void Verifier::check_flags(Block b, const Inst& i) {
   if (is_block_probe(i) && stage_ == Stage::kTransformed) allowed = kProbeResumes;
   if (i.op == Opcode::kProbe && !is_block_probe(i)) allowed = kProbeOwn;
   if (stage_ == Stage::kTransformed && is_remnant(i)) allowed = kProbeRemnant;
+  if (stage_ == Stage::kTransformed && is_rounds(i)) allowed = kProbeRounds;
   if (stage_ == Stage::kTransformed && is_tally(i)) allowed = kProbeTally;
   bool own_value = allowed == kProbeOwn && (i.flags & kProbeOwn) != 0 &&
                    probe_kind(i) == ProbeKind::kValue && i.args.size <= 1;

@@ -6,6 +6,7 @@
 
 #include "jit/ir/fuel_flag.h"
 #include "jit/ir/names.h"
+#include "jit/ir/tally.h"
 #include "jit/ir/turns.h"
 
 namespace uptier::jit {
@@ -73,11 +74,13 @@ std::string flags_text(const Inst& i) {
   if (i.op == Opcode::kProbe) {
     constexpr uint8_t kOwnTurns = kProbeOwn | kProbeTurns;
     constexpr uint8_t kOfBranch = kOwnTurns | kProbeOfBranch;
-    return i.flags == kProbeResumes ? " resumes"
-           : i.flags == kProbeOwn   ? " own"
-           : i.flags == kOwnTurns   ? " own turns"
-           : i.flags == kOfBranch   ? " own turns branch"
-                                    : "";
+    return i.flags == kProbeResumes   ? " resumes"
+           : i.flags == kProbeRemnant ? " part"
+           : i.flags == kProbeRounds  ? " rounds"
+           : i.flags == kProbeOwn     ? " own"
+           : i.flags == kOwnTurns     ? " own turns"
+           : i.flags == kOfBranch     ? " own turns branch"
+                                      : "";
   }
   Shape shape = info(i.op).shape;
   bool may_trap = shape == Shape::kCallHost || shape == Shape::kCallIndirect;

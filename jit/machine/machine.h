@@ -147,11 +147,14 @@ struct VregData {
   bool clean = false;  // an i32 with zero upper bits
 };
 
-// From instruction `inst` on, the code belongs to `site`.
+// From instruction `inst` on, the code belongs to `site`. It may be the start of a block; it is
+// merged if the block has no start of its own any more.
 struct MProbe {
+  enum class Kind : uint8_t { kStarts, kGoesOn, kMerged };
   uint32_t inst;
   SiteId site;
   uint32_t body = 0;
+  Kind kind = Kind::kGoesOn;
 };
 
 // A value that an exit transfers: a value of its Deopt, in an operand of the instruction or

@@ -24,6 +24,7 @@
 #include "jit/analysis/induction.h"
 #include "jit/analysis/interval.h"
 #include "jit/ir/semantics.h"
+#include "jit/ir/tally.h"
 #include "jit/opt/loop_preheader.h"
 #include "jit/opt/passes.h"
 
@@ -291,6 +292,7 @@ class BulkStorer {
     e.end(branch, {{bulk, {}}, {loop_, f_.make_list(same)}});
     e.append_to(bulk);
     store_all(bulk, store, from, to, times(e, Type::kI64, many, stores_.size()));
+    if (!counting_) probe_rounds(bulk, many);
     std::vector<Value> later;
     for (size_t n = 0; n < steps.size(); ++n) {
       later.push_back(advanced(e, f_.params(loop_)[n], steps[n], many));
@@ -351,6 +353,18 @@ class BulkStorer {
     if (differ) i.flags &= kMemTraps;
     i.args = f_.make_list({{from, to, many}});
     f_.append(bulk, i, Type::kNone);
+  }
+
+  // The probes of the loop no longer see these rounds.
+  void probe_rounds(Block bulk, Value many) {
+    const std::vector<InstId> insts = f_.block(loop_).insts;
+    for (InstId id : insts) {
+      std::optional<float> part = part_of_block(f_.inst(id));
+      if (!part) continue;
+      Inst rounds = share_probe(f_.inst(id), kProbeRounds, *part);
+      rounds.args = f_.make_list({{many}});
+      f_.append(bulk, rounds, Type::kNone);
+    }
   }
 
   // Returns the value of a loop parameter after `many` iterations.

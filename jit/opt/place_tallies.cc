@@ -39,7 +39,8 @@ class TallyPlacer {
   TallyTable run(const TallyRequest& r) {
     measure();
     choose();
-    auto count = static_cast<uint32_t>(chosen_.size()) + (r.entries ? 1 : 0);
+    find_bulks();
+    auto count = static_cast<uint32_t>(chosen_.size() + bulks_.size()) + (r.entries ? 1 : 0);
     std::optional<uint32_t> first = count == 0 ? 0 : r.source->take(count);
     if (!first) return {};
     if (!r.entries) table_.words.push_back({TallyWord::kByStub, 1});
@@ -48,6 +49,9 @@ class TallyPlacer {
     // All variables before the first edge is split, since that moves the edge's arguments.
     std::vector<Induction> by;
     for (uint32_t l : chosen_) by.push_back(by_round_[l] ? Induction{} : induction_of(l));
+    for (size_t n = 0; n < bulks_.size(); ++n) {
+      count_rounds(bulks_[n], static_cast<uint32_t>(chosen_.size() + 1 + n));
+    }
     if (r.entries) add_at_start(f_.entry(), TallyTable::kEntries);
     for (size_t n = 0; n < chosen_.size(); ++n) {
       auto word = static_cast<uint32_t>(n + 1);
@@ -99,6 +103,31 @@ class TallyPlacer {
       chosen_.resize(kMostWords - 1);
     }
     for (size_t n = 0; n < chosen_.size(); ++n) word_of_[chosen_[n]] = static_cast<uint32_t>(n + 1);
+  }
+
+  // Blocks in which one operation replaces many rounds of a loop; each has a word of its own.
+  void find_bulks() {
+    for (Block b : f_.layout) {
+      if (chosen_.size() + bulks_.size() + 1 >= kMostWords) return;
+      const auto& insts = f_.block(b).insts;
+      if (std::ranges::any_of(insts, [&](InstId i) { return is_rounds(f_.inst(i)); })) {
+        bulks_.push_back(b);
+      }
+    }
+  }
+
+  void count_rounds(Block b, uint32_t word) {
+    auto& insts = f_.block(b).insts;
+    Inst sum = tally(table_.words[word].at);
+    for (InstId id : insts) {
+      const Inst& i = f_.inst(id);
+      if (!is_rounds(i)) continue;
+      float part = share_of(i);
+      table_.shares.push_back({i.aux, i.body, word, part, part == 1});
+      sum.args = i.args;
+    }
+    std::erase_if(insts, [&](InstId i) { return is_rounds(f_.inst(i)); });
+    insts.insert(insts.end() - 1, f_.add_inst(sum, Type::kNone));
   }
 
   // A block goes by the innermost loop around it that is counted.
@@ -327,6 +356,7 @@ class TallyPlacer {
   std::vector<bool> by_round_;    // counted at its header
   std::vector<float> work_;       // by loop: of all its rounds
   std::vector<uint32_t> chosen_;  // loops; the n-th has word n + 1
+  std::vector<Block> bulks_;      // whose words come after those
   std::vector<uint32_t> word_of_;
   TallyTable table_;
 };

@@ -158,7 +158,7 @@ void copy_probes(MachineFunction& m, const std::vector<ReturningJump>& jumps) {
     const MBlock& target = m.blocks[to];
     auto p = std::lower_bound(m.probes.begin(), m.probes.end(), target.begin, sooner);
     for (; p != m.probes.end() && p->inst < target.end; ++p) {
-      made.push_back({m.blocks[from].end - 1, p->site, p->body});
+      made.push_back({m.blocks[from].end - 1, p->site, p->body, p->kind});
     }
   }
   m.probes.insert(m.probes.end(), made.begin(), made.end());

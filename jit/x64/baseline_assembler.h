@@ -90,8 +90,9 @@ class BaselineAssembler {
   void trap_if(Condition c, TrapCode code, Origin loc) {
     emit_jump_if(b_, c, b_.trap_label(code, loc));
   }
-  // Code emitted from here on belongs to a block site.
-  void begin_site(SiteId site) { b_.probe_row(site); }
+  // Code emitted from here on belongs to a block site, until the end of the block.
+  void begin_site(SiteId site) { b_.probe_row(site, 0, true); }
+  void end_site() { b_.end_rows(); }
 
   // ---- Checks at loop headers (baseline_check.cc)
   // Emits the check of a loop header, and returns the check's number.

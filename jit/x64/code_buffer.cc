@@ -132,13 +132,25 @@ void CodeBuffer::frame_row(FrameState state) {
   if (rows.empty() || rows.back().state != state) rows.push_back({offset(), state});
 }
 
-void CodeBuffer::probe_row(SiteId site, uint32_t body) {
+void CodeBuffer::probe_row(SiteId site, uint32_t body, bool starts) {
   auto& rows = tables_.probes;
-  ProbeRow row{offset(), site, body};
-  if (!rows.empty() && rows.back().offset == offset()) {
-    rows.back() = row;
-  } else if (rows.empty() || rows.back().site != site || rows.back().body != body) {
-    rows.push_back(row);
+  if (!rows.empty() && rows.back().offset == offset() && !rows.back().starts) rows.pop_back();
+  bool same = !rows.empty() && rows.back().site == site && rows.back().body == body;
+  if (starts || !same) rows.push_back({offset(), site, body, starts});
+}
+
+void CodeBuffer::end_rows() {
+  auto& rows = tables_.probes;
+  for (; !rows.empty() && rows.back().offset == offset(); rows.pop_back()) {
+    if (rows.back().starts) lose_row(rows.back().site, rows.back().body);
+  }
+}
+
+// Blocks with lost rows are known in part only.
+void CodeBuffer::mark_partial_rows() {
+  std::ranges::sort(lost_rows_);
+  for (ProbeRow& r : tables_.probes) {
+    r.partial = r.starts && std::ranges::binary_search(lost_rows_, std::pair(r.body, r.site));
   }
 }
 
@@ -406,6 +418,7 @@ Status CodeBuffer::link(const CodeSpan& span) {
 
 Result<CodeSpan> CodeBuffer::publish_bare(CodeSpace& space, bool beyond_budget) {
   if (Status s = close(); !s.ok()) return s.error();
+  mark_partial_rows();
   number_offsets();
   if (space.moves()) list_place_fields();
   auto span = space.allocate(hot_bytes(), beyond_budget, cold_bytes());

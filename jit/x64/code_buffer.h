@@ -100,9 +100,12 @@ class CodeBuffer {
   Label trap_label(TrapCode code, Origin at);
   // Traps here.
   void trap_now(TrapCode code, Origin at);
-  // Code emitted from here on belongs to `site` of `body`. The later of two rows at one offset
-  // wins.
-  void probe_row(SiteId site, uint32_t body = 0);
+  // Code emitted from here on belongs to `site` of `body`; see ProbeRow.
+  void probe_row(SiteId site, uint32_t body = 0, bool starts = false);
+  // A start of the block gets no row.
+  void lose_row(SiteId site, uint32_t body) { lost_rows_.push_back({body, site}); }
+  // The rows end here: those without an instruction are lost.
+  void end_rows();
 
   // Binds `table` after the hot code, and writes there the distances of the targets from it, 32
   // bits each. The targets must be bound when the code is published.
@@ -200,6 +203,7 @@ class CodeBuffer {
   Status close();
   uint32_t hot_bytes() const;
   uint32_t cold_bytes() const;
+  void mark_partial_rows();
   void number_offsets();
   void list_place_fields();
   void list_links();
@@ -213,6 +217,7 @@ class CodeBuffer {
   BodyAssembler asm_{*this};
   FirstError error_;
   CodeTables tables_;
+  std::vector<std::pair<uint32_t, SiteId>> lost_rows_;  // body, site
   std::vector<ColdTrap> cold_;
   std::vector<Constant> constants_;
   std::vector<Rel32> rel32_;

@@ -50,6 +50,7 @@ Result<std::unique_ptr<Code>> Emitter::run() {
     if (b == first_cold_) b_.begin_cold();
     emit_block(b);
   }
+  emit_probes(UINT32_MAX);
   b_.begin_cold();
   if (!plan_.all_bare()) frame_is_made();
   exits();
@@ -216,15 +217,20 @@ void Emitter::emit_insts(uint32_t b) {
     emit_gap(n);
     emit_inst(m_.insts[n]);
   }
+  // What follows is another block, which may also be reached by jumps.
+  b_.end_rows();
 }
 
-// Rows of blocks that are not emitted are skipped too.
+// Emits the rows up to instruction n. Blocks that were not emitted lose theirs.
 void Emitter::emit_probes(uint32_t n) {
   while (probe_ < m_.probes.size() && m_.probes[probe_].inst <= n) {
-    if (m_.probes[probe_].inst == n) {
-      b_.probe_row(m_.probes[probe_].site, m_.probes[probe_].body);
+    const MProbe& p = m_.probes[probe_++];
+    bool merged = p.kind == MProbe::Kind::kMerged, starts = p.kind == MProbe::Kind::kStarts;
+    if (p.inst == n && !merged) {
+      b_.probe_row(p.site, p.body, starts);
+    } else if (merged || starts) {
+      b_.lose_row(p.site, p.body);
     }
-    ++probe_;
   }
 }
 

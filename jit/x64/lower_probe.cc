@@ -22,7 +22,7 @@ std::optional<uint32_t> Lowering::count_offset(const Inst& i) const {
 
 // Returns the place of another probe's counters, if it counts.
 std::optional<ProbePlan::Site> Lowering::observed_site(const Inst& i) const {
-  if (i.op != Opcode::kProbe || is_tally(i)) return std::nullopt;
+  if (i.op != Opcode::kProbe || is_tally(i) || is_rounds(i)) return std::nullopt;
   bool sees = i.args.size != 0 || probe_kind(i) == ProbeKind::kHit;
   if (!sees) return std::nullopt;
   if (i.body == 0) {
@@ -109,11 +109,15 @@ void Lowering::lower_tally(const Inst& i) {
 
 void Lowering::lower_probe(const Inst& i) {
   if (is_tally(i)) return lower_tally(i);
-  if (is_remnant(i)) return;
+  const bool merged = is_remnant(i) || is_rounds(i);
   if (std::optional<uint32_t> offset = count_offset(i)) count_at(*offset);
   if (std::optional<ProbePlan::Site> site = observed_site(i)) observe(i, *site);
+  using Kind = MProbe::Kind;
+  Kind kind = merged                             ? Kind::kMerged
+              : is_block_probe(i) && !resumes(i) ? Kind::kStarts
+                                                 : Kind::kGoesOn;
   // Instructions are emitted backwards: those emitted so far come after the probe. See turn_round.
-  m_.probes.push_back({static_cast<uint32_t>(m_.insts.size()), i.aux, i.body});
+  m_.probes.push_back({static_cast<uint32_t>(m_.insts.size()), i.aux, i.body, kind});
 }
 
 // Loads the slab at the entry, which is lowered last, when it is known whether anything counts.

@@ -139,12 +139,16 @@ TEST(CApiOptions, are_set_by_name_and_refuse_what_is_out_of_range) {
   EXPECT_STREQ(e.message, "there is no option \"no_such\"");
   EXPECT_EQ(uptier_options_set(o, "interval", "0", &e), UPTIER_INVALID_ARGUMENT);
   EXPECT_NE(std::strstr(e.message, "from 1 to"), nullptr) << e.message;
+  EXPECT_EQ(uptier_options_set(o, "listen", "on", &e), UPTIER_OK);
+  EXPECT_EQ(uptier_options_set(o, "listen", "here", &e), UPTIER_INVALID_ARGUMENT);
+  EXPECT_NE(std::strstr(e.message, "on, off or the path of a socket"), nullptr) << e.message;
   EXPECT_EQ(uptier_options_set(nullptr, "interval", "1", &e), UPTIER_INVALID_ARGUMENT);
   EXPECT_EQ(uptier_options_set(o, nullptr, "1", &e), UPTIER_INVALID_ARGUMENT);
   EXPECT_EQ(uptier_options_set(o, "interval", nullptr, &e), UPTIER_INVALID_ARGUMENT);
 
   Options same;
-  ASSERT_TRUE(same.set("interval", "64").ok() && same.set("tier", "baseline").ok());
+  ASSERT_TRUE(same.set("interval", "64").ok() && same.set("tier", "baseline").ok() &&
+              same.set("listen", "on").ok());
   std::vector<char> text(1 << 16);
   size_t length = 0;
   EXPECT_EQ(uptier_options_text(o, text.data(), text.size(), &length, &e), UPTIER_OK);

@@ -33,7 +33,7 @@ SUBFLOORS = {
     "profile": [["base"], ["data"], ["algebra"], ["trace"], ["upf"], ["formats"]],
     "jit": [["target"], ["ir"], ["analysis"], ["frontend"], ["code"], ["symbols"], ["probes"], ["machine"],
             ["regalloc"], ["opt"], ["x64"], ["baseline"], ["compile"]],
-    "tiering": [["policy", "report"], ["base"], ["events"], ["model"], ["observe"], ["saved"],
+    "tiering": [["policy", "report"], ["base"], ["live", "events"], ["model"], ["observe"], ["saved"],
                 ["compile", "serve"], ["control"], ["runtime"], ["c_api"]],
     "embed": [["wasm"], ["wasi"]],
 }

@@ -3,9 +3,9 @@
 
     loops.py --build build/release --seconds 1200 [NAME...]
 
-Names: hello, hello_c, run, profile, trace (the last two: `run --profile FILE` and `run --trace FILE`,
+Names: hello, hello_c, run, listen (`run --listen`), profile, trace (`run --profile FILE` and `run --trace FILE`,
 which count exactly and on one thread, so that a file that lacks something is found out), and the same
-three of a tool without a reserve: run_no_reserve, profile_no_reserve, trace_no_reserve. Each with
+four of a tool without a reserve: run_no_reserve and so on. Each with
 .allocations or .calls behind it for one loop alone. Exit code 1 when one has a finding."""
 import argparse
 import os
@@ -36,6 +36,7 @@ def loops(build):
         # constructed); the tool has its reserve for that.
         json = [] if suffix else ["--report=json"]
         all_loops["run" + suffix] = [tool, "run", MIX], None, kinds
+        all_loops["listen" + suffix] = [tool, "run", "--listen={dir}/it.sock", MIX], None, kinds
         all_loops["profile" + suffix] = [tool, "run", *EXACT, *json, "--profile", "{dir}/p.upf", MIX], profile, kinds
         all_loops["trace" + suffix] = [tool, "run", *EXACT, *json, "--trace", "{dir}/t", MIX], trace, kinds
     return all_loops
@@ -59,7 +60,7 @@ def main():
             words = [sys.executable, os.path.join(HERE, script[0]), *script[1:], "--cwd", ROOT, "-j", str(args.j)]
             if reader:
                 words += ["--reader", reader, "--report", "{dir}/report"]
-            if name in ("run", "profile", "trace") and kind == "allocations":
+            if name in ("run", "listen", "profile", "trace") and kind == "allocations":
                 words.append("--all-the-same")
             chosen.append((f"{name}.{kind}", words, command))
     if not chosen:

@@ -28,7 +28,8 @@ timer_create:EAGAIN timer_settime:EINVAL setitimer:EINVAL sigaltstack:ENOMEM rt_
 rt_sigprocmask:EINVAL memfd_create:ENOSYS pkey_alloc:ENOSPC getrandom:EAGAIN getrandom:EINTR futex:EINTR
 futex:EAGAIN perf_event_open:EACCES flock:EAGAIN flock:EINTR fcntl:EAGAIN sched_getaffinity:EINVAL
 clock_gettime:EINVAL nanosleep:EINTR clock_nanosleep:EINTR poll:EINTR ppoll:EINTR prlimit64:EPERM
-membarrier:EINVAL getrusage:EINVAL ioctl:ENOTTY"""
+membarrier:EINVAL getrusage:EINVAL ioctl:ENOTTY socket:EMFILE bind:EACCES bind:EADDRINUSE listen:EADDRINUSE
+eventfd2:EMFILE fchmod:EPERM unlinkat:EACCES poll:ENOMEM accept4:EMFILE shutdown:ENOTCONN mkdir:EACCES"""
 
 
 def traced(args, names, inject=None):

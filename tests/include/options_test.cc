@@ -47,6 +47,7 @@ std::vector<const char*> names_of(TierMode) {
   return {"auto", "baseline", "instrumented", "optimized"};
 }
 std::vector<const char*> names_of(PolicyMode) { return {"auto", "always", "never"}; }
+std::vector<const char*> names_of(FindMode) { return {"counts", "samples", "both"}; }
 std::vector<const char*> names_of(SampleEngine) { return {"task_clock", "cpu_timer"}; }
 std::vector<const char*> names_of(GapMode) { return {"random", "fixed", "prime", "exact"}; }
 std::vector<const char*> names_of(FlowMode) { return {"edges", "blocks"}; }
@@ -287,13 +288,14 @@ TEST(Options, table_prints_every_row_with_value_unit_reason_range_and_variable) 
        {"12345", "prime", "1.25", "on", "a whole number from 1 to 1073741824",
         "\nstress             off ", "UPTIER_STRESS", "\nopt_range          all ",
         "UPTIER_OPT_RANGE", "\ntime_loops         all ", "UPTIER_TIME_LOOPS",
-        "\nprofile            none ", "UPTIER_PROFILE"}) {
+        "\nprofile            none ", "UPTIER_PROFILE", "\nlisten             off ",
+        "UPTIER_LISTEN"}) {
     EXPECT_TRUE(shows(value)) << value;
   }
   int lines = 0;
   std::istringstream in(table);
   for (std::string line; std::getline(in, line); ++lines) EXPECT_LE(line.size(), 160u) << line;
-  EXPECT_EQ(lines, 2 * rows + 4 + 2);  // 4 texts of one line each, and 2 headings
+  EXPECT_EQ(lines, 2 * rows + 5 + 2);  // 5 texts of one line each, and 2 headings
 }
 
 TEST(Options, the_table_has_research_options_after_all_others) {

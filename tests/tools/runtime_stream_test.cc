@@ -20,8 +20,8 @@ using nlohmann::json;
 
 // Returns the first words of a task's name, which tell the activity.
 std::string verb_of(const std::string& name) {
-  for (const char* verb :
-       {"first call", "OSR in", "OSR out", "compile failed", "compile refused"}) {
+  for (const char* verb : {"first call", "OSR in", "OSR out", "compile failed", "compile refused",
+                           "compile dropped"}) {
     if (name.starts_with(verb)) return verb;
   }
   return name.substr(0, name.find(' '));
@@ -64,7 +64,8 @@ TEST_F(RuntimeStreamTest, tasks_have_times_threads_and_the_ids_of_method_and_ver
     longest = std::max(longest, ns);
   }
   EXPECT_EQ(graphs, 1u);
-  for (const char* verb : {"describe", "compile", "install", "first call", "flush", "decide"}) {
+  for (const char* verb :
+       {"add", "describe", "compile", "install", "first call", "flush", "decide"}) {
     EXPECT_GT(tasks[verb], 0) << verb;
   }
   EXPECT_EQ(tasks["compile"], static_cast<int>(nodes));
@@ -93,6 +94,62 @@ TEST_F(RuntimeStreamTest, perfetto_has_slices_with_the_same_ids) {
     EXPECT_TRUE(e["args"]["metadata"].contains("tier")) << e;
   }
   EXPECT_GT(slices, 0u);
+}
+
+// An entry is an "OSR out" if and only if the frame came from code of a known version, also if both
+// happen to one version.
+TEST_F(RuntimeStreamTest, frames_that_leave_and_enter_code_are_told_apart) {
+  const RunResult r =
+      in_dir(UPTIER_TOOL " run --stress=osr=every:3,osr_out=every:5 --events e.jsonl " +
+             wasm_path("phases"));
+  EXPECT_EQ(r.out, expected_output("phases"));
+  std::ifstream in(path("e.jsonl"));
+  std::map<std::string, int> tasks;
+  for (std::string line; std::getline(in, line);) {
+    const json j = json::parse(line);
+    if (j["stream"] != "uptier" || j["kind"] != "task" || j["phase"] != "begin") continue;
+    const std::string verb = verb_of(j["event"]["name"]);
+    if (!verb.starts_with("OSR") && verb != "deopt") continue;
+    ++tasks[verb];
+    const json m = j["metadata"];
+    EXPECT_EQ(m.contains("from"), verb == "OSR out") << line;
+    EXPECT_EQ(m.contains("exit"), verb == "deopt") << line;
+  }
+  for (const char* verb : {"OSR in", "OSR out", "deopt"}) EXPECT_GT(tasks[verb], 0) << verb;
+}
+
+// An edge is a dependence: its source has ended when its target begins.
+TEST_F(RuntimeStreamTest, edges_lead_from_requests_to_compilations_to_installs) {
+  const RunResult r = in_dir(UPTIER_TOOL " run --events e.jsonl " + wasm_path("mix"));
+  EXPECT_EQ(r.out, expected_output("mix"));
+  struct Task {
+    std::string verb;
+    uint64_t method = 0, begun_ns = 0, ended_ns = 0;
+  };
+  std::ifstream in(path("e.jsonl"));
+  std::map<uint64_t, Task> last;  // by construct
+  std::map<std::string, int> edges;
+  int installs = 0;
+  for (std::string line; std::getline(in, line);) {
+    const json j = json::parse(line);
+    if (j["stream"] != "uptier") continue;
+    if (j["kind"] == "task" && j["phase"] == "begin") {
+      const std::string verb = verb_of(j["event"]["name"]);
+      installs += verb == "install";
+      const uint64_t method = j.value("metadata", json::object()).value("method", 0u);
+      last[j["event"]["id"]] = {verb, method, j["ns"], 0};
+    } else if (j["kind"] == "task") {
+      last[j["event"]["id"]].ended_ns = j["ns"];
+    } else if (j["kind"] == "edge") {
+      const Task from = last[j["parent"]], to = last[j["event"]["id"]];
+      ++edges[from.verb + " " + j["text"].get<std::string>() + " " + to.verb];
+      EXPECT_EQ(from.method, to.method) << line;
+      EXPECT_LE(from.ended_ns, to.begun_ns) << line;
+    }
+  }
+  EXPECT_EQ(edges.size(), 2u);
+  EXPECT_GT(edges["decide requested compile"], 0);
+  EXPECT_EQ(edges["compile made install"], installs);
 }
 
 TEST_F(RuntimeStreamTest, file_of_events_on_a_full_disk_is_a_failure_but_not_the_programs) {

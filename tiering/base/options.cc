@@ -23,11 +23,13 @@ constexpr const char* kGapModes[] = {"random", "fixed", "prime", "exact"};
 constexpr const char* kFlowModes[] = {"edges", "blocks"};
 constexpr const char* kCounterModes[] = {"per_thread", "interlocked", "scalable", "racing", "dual"};
 constexpr const char* kSampleEngines[] = {"task_clock", "cpu_timer"};
+constexpr const char* kFindModes[] = {"counts", "samples", "both"};
 
 std::span<const char* const> names(TierMode) { return kTierModes; }
 std::span<const char* const> names(PolicyMode) { return kPolicyModes; }
 std::span<const char* const> names(GapMode) { return kGapModes; }
 std::span<const char* const> names(SampleEngine) { return kSampleEngines; }
+std::span<const char* const> names(FindMode) { return kFindModes; }
 std::span<const char* const> names(FlowMode) { return kFlowModes; }
 std::span<const char* const> names(CounterMode) { return kCounterModes; }
 
@@ -162,6 +164,14 @@ std::string environment_name(std::string_view field) {
   return name;
 }
 
+// A word without a "/" is more likely a mistake than a file in the current directory.
+Status check_listen(std::string_view value) {
+  const bool path = value.find('/') != std::string_view::npos && value.back() != '/' &&
+                    value.find('\0') == std::string_view::npos;
+  if (path || value.empty() || value == "on" || value == "off") return {};
+  return bad_value("listen", value, "on, off or the path of a socket, such as /run/own/it.sock");
+}
+
 // Returns the table row of a text field, which may have any length.
 std::string text_row(const char* name, std::string value, const char* empty, const char* unit,
                      const char* reason) {
@@ -196,6 +206,9 @@ Result<Options> Options::from_env() try {
   if (const char* v = secure_getenv("UPTIER_PROFILE")) {
     if (Status s = o.set("profile", v); !s) return s.error();
   }
+  if (const char* v = secure_getenv("UPTIER_LISTEN")) {
+    if (Status s = o.set("listen", v); !s) return s.error();
+  }
   return o;
 } catch (const std::exception&) { return out_of_memory("options"); }
 
@@ -227,6 +240,11 @@ Status Options::set(std::string_view name, std::string_view value) try {
     profile = value;
     return {};
   }
+  if (name == "listen") {
+    if (Status s = check_listen(value); !s) return s;
+    listen = value == "off" ? "" : value;
+    return {};
+  }
   return Error{ErrorCode::kNotFound, "there is no option \"" + std::string(name) + "\""};
 } catch (const std::exception&) { return out_of_memory("options"); }
 
@@ -251,6 +269,7 @@ Status Options::check() const try {
   if (!range_of_hashes) return range_of_hashes.error();
   Result<tiering::LoopChoice> choice = tiering::LoopChoice::parse(time_loops);
   if (!choice) return choice.error();
+  if (Status s = check_listen(listen); !s) return s;
   return profile::check_name(profile);
 } catch (const std::exception&) { return out_of_memory("options"); }
 
@@ -268,6 +287,7 @@ std::string Options::changes() const try {
   add("opt_range", opt_range, "");
   add("time_loops", time_loops, "");
   add("profile", profile, "");
+  add("listen", listen, "");
   return text;
 } catch (const std::exception&) { return {}; }
 
@@ -283,6 +303,8 @@ std::string Options::table() const try {
   UPTIER_EMBEDDER_OPTIONS(X)
   text += text_row("profile", profile, "none", "file",
                    "profile read at the start and written at the end; %p %h %t %c in its name");
+  text += text_row("listen", listen, "off", "on or path",
+                   "a socket on which `uptier top` reads where time goes; of this user, read-only");
   text += "-- options for research\n";
   UPTIER_RESEARCH_OPTIONS(X)
 #undef X

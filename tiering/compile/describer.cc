@@ -163,7 +163,10 @@ Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
     env_.bodies.keep_locked(m, f);
   }
   Event described = event_of(EventKind::kDescribed, m);
-  if (start != 0) described.duration_ns = now_ns() - start;
+  if (start != 0) {
+    described.at_ns = now_ns();
+    described.duration_ns = described.at_ns - start;
+  }
   env_.events.emit(described);
   return f;
 }

@@ -50,9 +50,10 @@ Result<std::unique_ptr<Version>> MethodCompiler::make(Method& m, const Plan& pla
   v->serial = next_serial();
   Status s = m.info.own_code ? make_own(m, plan, *v) : make_ours(m, plan, *v);
   if (!s) return s.error();
-  v->compile_ns = now_ns() - start;
+  const uint64_t end = now_ns();
+  v->compile_ns = end - start;
   v->compile_cpu_ns = thread_cpu_ns() - cpu;
-  env_.events.emit(event_of(EventKind::kCompiled, *v));
+  env_.events.emit(event_of(EventKind::kCompiled, *v, end));
   return v;
 }
 
@@ -299,8 +300,9 @@ Result<std::unique_ptr<Version>> MethodCompiler::make_enterable(Method& m) {
   v->enterable = true;
   v->serial = next_serial();
   if (Status s = make_baseline(m, {.method = m.id}, *v); !s) return s.error();
-  v->compile_ns = now_ns() - start;
-  env_.events.emit(event_of(EventKind::kCompiled, *v));
+  const uint64_t end = now_ns();
+  v->compile_ns = end - start;
+  env_.events.emit(event_of(EventKind::kCompiled, *v, end));
   return v;
 }
 

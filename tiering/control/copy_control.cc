@@ -46,7 +46,7 @@ CopyControl::CopyControl(const Parts& p)
 
 void CopyControl::want_optimized_copy(Method& m) {
   const Optimizing& o = *m.optimizing;
-  if (o.asked || !can_observe_optimized(m)) return;
+  if (o.asked || !m.found.load(std::memory_order_relaxed) || !can_observe_optimized(m)) return;
   if (rates_.progress_of(m).calls >= o.calls_before + rules_.copy_after())
     request_optimized_copy(m);
 }

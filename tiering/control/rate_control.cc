@@ -378,7 +378,8 @@ void RateControl::want_copy(Method& m) {
                   m.slab_words.load(std::memory_order_relaxed) != 0 &&
                   m.optimized.load(std::memory_order_relaxed) == nullptr &&
                   usable(m.plain.load(std::memory_order_relaxed));
-  if (!possible || usable(m.instrumented.load(std::memory_order_relaxed))) return;
+  if (!possible || !m.found.load(std::memory_order_relaxed)) return;
+  if (usable(m.instrumented.load(std::memory_order_relaxed))) return;
   if (m.copy_asked.exchange(true, std::memory_order_relaxed)) return;
   requests_.add(m, {.method = m.id, .copy = Copy::kInstrumented}, 1e18);
 }

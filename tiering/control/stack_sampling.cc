@@ -70,7 +70,19 @@ Status StackSampling::change_rate() {
 // If there is no memory for its sums, a record is lost, and the next one is taken.
 void StackSampling::drain(AttachedThread& t) {
   while (t.sampler().read(record_)) {
-    finishes([&] { samples_.take(record_, *parts_.space, *parts_.stubs); });
+    finishes([&] {
+      samples_.take(record_, *parts_.space, *parts_.stubs);
+      note_met();
+    });
+  }
+}
+
+void StackSampling::note_met() {
+  for (MethodId id : samples_.met()) {
+    Method* m = parts_.methods.known(id);
+    if (m == nullptr || m->sampled) continue;
+    met_.push_back(id);
+    m->sampled = true;
   }
 }
 
@@ -93,7 +105,7 @@ TimeProfile StackSampling::profile() {
   return p;
 }
 
-TimeReport StackSampling::report() {
+TimeReport StackSampling::report(Paths paths) {
   TimeReport r;
   if (!ever_) return r;
   drain();
@@ -104,6 +116,7 @@ TimeReport StackSampling::report() {
   r.dropped = all.dropped;
   r.dropped_ns = static_cast<double>(all.dropped_ns);
   samples_.report(r);
+  if (paths == Paths::kAll) samples_.report_paths(r);
   return r;
 }
 

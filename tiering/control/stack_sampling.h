@@ -13,6 +13,8 @@
 #include <atomic>
 #include <memory>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "jit/code/code_space.h"
 #include "jit/code/routines.h"
@@ -55,14 +57,18 @@ class StackSampling {
   Status change_rate();
   // Reads all records in the rings. Call it before code is freed that they may name.
   void drain() noexcept;
-  // Returns the results and losses so far.
-  TimeReport report();
+  // Returns the methods that samples have met for the first time, since the last call.
+  std::vector<MethodId> take_met() { return std::exchange(met_, {}); }
+  // Returns the results and losses so far. Of a program with many call paths, these are most of it.
+  enum class Paths : uint8_t { kAll, kNone };
+  TimeReport report(Paths paths = Paths::kAll);
   // Returns the time of call paths, up to now, for the profile file.
   TimeProfile profile();
 
  private:
   Status begin(AttachedThread& t);
   void drain(AttachedThread& t);
+  void note_met();
   sampler::StackSampler::Counts counts() const;
   void say_fallback(const AttachedThread& t);
 
@@ -70,6 +76,7 @@ class StackSampling {
   sampler::HostCode host_;
   SampleSignal signal_;  // before the threads are destroyed
   StackSamples samples_;
+  std::vector<MethodId> met_;
   std::atomic<bool> on_{false};
   bool ever_ = false;       // some thread was sampled at some time
   bool fell_back_ = false;  // and this was logged

@@ -80,6 +80,8 @@ struct Method {
   static constexpr uint32_t kNotPlanned = UINT32_MAX;
   std::atomic<uint32_t> slab_words{0};
   std::atomic<bool> copy_asked{false};
+  // It may be observed and optimized; written by Finding.
+  std::atomic<bool> found{true};
   std::atomic<bool> failed{false};  // the first compilation failed: calls trap
   // The number of times that the host's description differed from the first one. At kMostUnlike,
   // the method gets no better code any more. Written by the thread that has the method's turn.
@@ -129,6 +131,7 @@ struct Method {
   // Neither an interpreter nor optimized code was ever in service: all calls and iterations ran
   // code that can count them.
   bool only_baseline = info.host_entry == nullptr;
+  bool sampled = false;    // a stack sample was in its body, perhaps inlined
   bool code_made = false;  // for calls, perhaps ahead of the first call
   bool announced = false;  // its MethodDetails went to the sink
   bool optimized_requested = false;

@@ -128,6 +128,16 @@ void StackSamples::add_path(double weight) {
   if (at != 0) nodes_[at - 1].own.add(weight);
 }
 
+void StackSamples::find_met() {
+  met_.clear();
+  for (const Frame& f : frames_) {
+    MethodId m = named_[f.named].method;
+    if (!m.valid()) continue;  // another place, called from the frame that follows
+    met_.push_back(m);
+    if (!f.inlined) return;
+  }
+}
+
 void StackSamples::take(const StackRecord& r, const jit::CodeSpace& space,
                         const jit::StubTable& stubs) {
   assert(r.count <= StackRecord::kMostFrames);
@@ -139,6 +149,7 @@ void StackSamples::take(const StackRecord& r, const jit::CodeSpace& space,
   frames_.clear();
   add_place(r);
   add_frames(r, space, stubs);
+  find_met();
   bool nameless = frames_.empty() ||
                   (r.count == 0 && r.gap != SampleGap::kNone && r.leaf != SampleLeaf::kOutside);
   if (frames_.empty()) frames_.push_back({number_of(TimePlace::kRuntime), {}, false});
@@ -178,6 +189,7 @@ TimeProfile StackSamples::profile() const {
 void StackSamples::report(TimeReport& to) const {
   to.samples = samples_;
   to.sampled_ns = sampled_ns_;
+  to.squares = squares_;
   to.unattributed_ns = unattributed_ns_;
   to.stale = stale_;
   to.paths_cut = paths_cut_;
@@ -193,6 +205,9 @@ void StackSamples::report(TimeReport& to) const {
                        sum.ns, share_of(sum)});
   }
   std::ranges::stable_sort(to.rows, std::ranges::greater(), &TimeRow::ns);
+}
+
+void StackSamples::report_paths(TimeReport& to) const {
   for (const Node& node : nodes_) {
     const Named& n = named_[node.named];
     to.nodes.push_back({node.parent, n.place, n.method, n.name, node.own.samples, node.own.ns});

@@ -37,8 +37,12 @@ class StackSamples {
 
   void take(const sampler::StackRecord& r, const jit::CodeSpace& space,
             const jit::StubTable& stubs);
-  // Adds the results to a report.
+  // Returns the methods in whose bodies the innermost guest frame of the last record was.
+  const std::vector<MethodId>& met() const { return met_; }
+  // Adds the results to a report, except for the call paths.
   void report(TimeReport& to) const;
+  // Adds the call paths.
+  void report_paths(TimeReport& to) const;
   // Returns the call paths and the sums of all samples.
   TimeProfile profile() const;
   bool empty() const { return samples_ == 0; }
@@ -89,6 +93,7 @@ class StackSamples {
   void add_frames(const sampler::StackRecord& r, const jit::CodeSpace& space,
                   const jit::StubTable& stubs);
   void add_place(const sampler::StackRecord& r);
+  void find_met();
   uint32_t node_of(uint32_t parent, uint32_t named, bool& cut);
   void add_path(double weight);
   std::vector<PathFrame> path_to(uint32_t node) const;
@@ -104,6 +109,7 @@ class StackSamples {
   std::unordered_map<uint64_t, uint32_t> children_;  // by parent + 1 and named
   Sum gaps_[sampler::kSampleGaps];
   std::vector<Frame> frames_;  // of the record being taken, innermost first
+  std::vector<MethodId> met_;
   uint64_t samples_ = 0;
   double sampled_ns_ = 0;
   double squares_ = 0;

@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "tiering/control/finding.h"
 #include "tiering/model/thread.h"
 #include "tiering/runtime/engine.h"
 #include "tiering/runtime/notes.h"
@@ -23,6 +24,7 @@ bool Counters::ready_to_count(Method& m, AttachedThread& t) noexcept {
 }
 
 void Counters::lose_sample(Method& m, AttachedThread& t) noexcept {
+  if (!Finding::may_observe(m)) return;  // nothing is observed, so nothing is lost
   t.samples_without_copy.fetch_add(1, std::memory_order_relaxed);
   bool made = usable(m.instrumented.load(std::memory_order_acquire));
   bool can_make = m.slab_words.load(std::memory_order_relaxed) != 0;

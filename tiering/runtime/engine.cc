@@ -22,6 +22,7 @@
 #include "tiering/compile/system.h"
 #include "tiering/control/copy_control.h"
 #include "tiering/control/eviction.h"
+#include "tiering/control/finding.h"
 #include "tiering/control/frequent_exits.h"
 #include "tiering/control/newer_code.h"
 #include "tiering/control/rate_control.h"
@@ -155,6 +156,7 @@ Engine::Engine(Runtime& runtime, const Options& o, const StressPlan& plan, Trace
       rates(std::make_unique<RateControl>(RateControl::Parts{options, live, schedule, counting,
                                                              *fast, methods, threads, *observer,
                                                              *reclaimer, *requests})),
+      finding(std::make_unique<Finding>(live, methods, *rates, *observer)),
       born_ns(now_ns()),
       born_at_fork(sampler::forks()),
       machine(std::make_unique<MachineRates>(options, live, methods)),

@@ -52,6 +52,7 @@ namespace uptier::tiering {
 class Attachments;
 class CopyControl;
 class Eviction;
+class Finding;
 class FrequentExits;
 class GoneHosts;
 class InService;
@@ -195,6 +196,7 @@ struct Engine {
   WantedFrames frames;
   std::atomic<uint64_t> calls_unattached{0};  // up to the last event of each method
   std::unique_ptr<RateControl> rates;
+  std::unique_ptr<Finding> finding;
   const uint64_t born_ns;
   const uint32_t born_at_fork;
   std::atomic<uint64_t> flushes_lost{0};  // LossReport

@@ -5,6 +5,7 @@
 #include "jit/code/float_state.h"
 #include "jit/code/stubs.h"
 #include "sampler/fast_sample.h"
+#include "sampler/schedule.h"
 #include "tiering/model/thread.h"
 #include "tiering/runtime/call_events.h"
 #include "tiering/runtime/counters.h"
@@ -93,8 +94,8 @@ bool GuestCalls::must_run_plain(Method& m, AttachedThread& t) noexcept {
 // Code may be evicted at any time, and then the cell may lead to a copy that was just made.
 const void* GuestCalls::run_plain(Method& m, AttachedThread& t) noexcept {
   sampler::MethodState& s = t.state(m.id);
-  s.call_gap = 1;
-  s.call_countdown = 0;
+  sampler::store_seen(s.call_gap, 1);
+  sampler::store_seen(s.call_countdown, 0);
   for (int tries = 0; tries < 100; ++tries) {
     for (auto* version : {&m.optimized, &m.plain}) {
       const Version* v = version->load(std::memory_order_acquire);
@@ -138,8 +139,8 @@ void GuestCalls::ask_until_it_can_count(Method& m, AttachedThread& t) noexcept {
   bool none_wanted = compiled && m.slab_words.load(std::memory_order_acquire) == 0;
   if (none_wanted || (compiled && counters_.has_slab(m, t))) return;
   sampler::MethodState& s = t.state(m.id);
-  s.call_gap = 1;
-  s.call_countdown = 0;
+  sampler::store_seen(s.call_gap, 1);
+  sampler::store_seen(s.call_countdown, 0);
 }
 
 const void* GuestCalls::best_entry(Method& m, const void* otherwise) const noexcept {
@@ -153,8 +154,8 @@ const void* GuestCalls::flip_target(Method& m, AttachedThread& t) noexcept {
   if (best == nullptr || !usable(plain)) return nullptr;
   sampler::MethodState& s = t.state(m.id);
   if (engine_.options.gap != GapMode::kExact) {  // the next call is an event, whatever was due
-    s.call_gap = 1;
-    s.call_countdown = 0;
+    sampler::store_seen(s.call_gap, 1);
+    sampler::store_seen(s.call_countdown, 0);
   }
   if (!engine_.stress.point(StressKind::kFlip)) return nullptr;
   return engine_.stubs->target(m.id) == best->entry ? plain->entry : best->entry;

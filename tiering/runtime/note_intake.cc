@@ -10,6 +10,7 @@
 #include "tiering/compile/system.h"
 #include "tiering/control/copy_control.h"
 #include "tiering/control/eviction.h"
+#include "tiering/control/finding.h"
 #include "tiering/control/frequent_exits.h"
 #include "tiering/control/newer_code.h"
 #include "tiering/control/rate_control.h"
@@ -43,6 +44,7 @@ bool NoteIntake::drain_some_locked(uint32_t most) {
     drain_thread_locked(*t, most);
   }
   engine_.stack_sampling->drain();
+  finishes([&] { engine_.finding->find(engine_.stack_sampling->take_met()); });
   finishes([&] { engine_.newer->want_if_due(); });
   finishes([&] { engine_.copies->loops().call_watched_if_due(); });
   return any;
@@ -72,6 +74,10 @@ void NoteIntake::consider(Method& m, const sampler::Note& note) {
   // A loop of a method that the host refuses to describe.
   bool refused = note.kind == sampler::NoteKind::kFlushIterations && m.failed.load();
   if (refused) return;
+  if (!Finding::may_optimize(m)) {
+    if (note.kind == sampler::NoteKind::kWantOsr) m.shape->osr_asked[note.loop].store(false);
+    return;
+  }
   engine_.eviction->make_room_locked(0, false);
   Decision d = engine_.observer->advisor.ask(m, note, engine_.system->snapshot(m));
   if (d.action != Action::kRecompile && d.action != Action::kSpecialize) {
@@ -178,7 +184,8 @@ void NoteIntake::take_wish_for_copy(Method& m, AttachedThread& t, const sampler:
   if (!learn(m, t, note, counts)) return;
   const Adaptation& a = m.flushed->adaptation;
   bool rests = a.resting && a.phase == Adaptation::Phase::kKnown;
-  if (rests) return m.copy_asked.store(false, std::memory_order_relaxed);
+  if (rests || !Finding::may_observe(m))
+    return m.copy_asked.store(false, std::memory_order_relaxed);
   engine_.requests->add(m, {.method = m.id, .copy = Copy::kInstrumented}, 1e18);
 }
 

@@ -10,6 +10,7 @@
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/requests.h"
 #include "tiering/control/copy_control.h"
+#include "tiering/control/finding.h"
 #include "tiering/control/rate_control.h"
 #include "tiering/control/stack_sampling.h"
 #include "tiering/observe/observer.h"
@@ -48,8 +49,9 @@ Status OptionChanges::set(std::string_view name, std::string_view value) try {
   Options changed = engine_.live;
   if (Status s = changed.set(name, value); !s) return s;
   bool can = name == "interval" || name == "burst" || name == "optimized_interval" ||
-             name == "overhead_budget" || name == "sample_hz" || is_one_of(name, kOfFlushes) ||
-             is_one_of(name, kOfThePolicy) || is_one_of(name, kOthers);
+             name == "overhead_budget" || name == "sample_hz" || name == "find" ||
+             is_one_of(name, kOfFlushes) || is_one_of(name, kOfThePolicy) ||
+             is_one_of(name, kOthers);
   if (!can) return for_life(name, "it is fixed for the life of a runtime");
   if (const char* why = obstacle_to(name, changed)) return for_life(name, why);
   Options before = std::exchange(engine_.live, changed);
@@ -92,6 +94,13 @@ const char* OptionChanges::obstacle_to(std::string_view name, const Options& to)
   if (of_optimized && !engine_.options.adaptive) return "it needs adaptive rates";
   if (name == "value_versions" && !engine_.options.value_versions)
     return "value_versions was off when the runtime was created";
+  if (name == "sample_hz" && to.sample_hz == 0 && to.find != FindMode::kCounts)
+    return "samples find the methods; set find=counts first";
+  if (name == "find" && to.find != FindMode::kCounts && to.sample_hz == 0)
+    return "samples find no method while sample_hz is 0; set it first";
+  bool fixed = engine_.options.tier != TierMode::kAuto || engine_.always_instrumented;
+  if (name == "find" && to.find == FindMode::kSamples && fixed)
+    return "this runtime was created with a fixed tier or to sample every call";
   if (to.code_budget > engine_.options.code_budget)
     return "it cannot exceed the value that the runtime was created with";
   return nullptr;
@@ -105,6 +114,7 @@ void OptionChanges::apply_locked(std::string_view name) {
   if (is_one_of(name, kOfFlushes)) return engine_.rates->change_flushes();
   if (is_one_of(name, kOfThePolicy)) return change_policy_locked();
   if (name == "decisions_kept") engine_.observer->decisions.keep(engine_.live.decisions_kept);
+  if (name == "find") engine_.finding->change();
   if (name == "observe_optimized") engine_.copies->loops().watch_all_frames();
   if (name == "max_queue") engine_.requests->set_capacity(engine_.live.max_queue);
 }

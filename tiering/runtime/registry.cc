@@ -8,6 +8,7 @@
 #include "jit/ir/print.h"
 #include "profile/base/wall.h"
 #include "tiering/base/waited_mutex.h"
+#include "tiering/control/finding.h"
 #include "tiering/control/rate_control.h"
 #include "tiering/model/event_of.h"
 #include "tiering/model/still_here.h"
@@ -68,6 +69,7 @@ Result<MethodId> Registry::add_method(Host& host, MethodInfo info) try {
     if (engine_.options.gap == GapMode::kExact) m.exact = std::make_unique<ExactCalls>();
     if (!m.info.host_may_trap) m.host_code = m.info.host_entry;
     engine_.methods.make_room();
+    engine_.finding->begin(m);
     engine_.rates->add(index, place->again);
     unattached_calls_.begin(index);
     engine_.observer->directory.know(m);

@@ -12,6 +12,7 @@
 #include "tiering/runtime/backtrace.h"
 #include "tiering/runtime/code_entries.h"
 #include "tiering/runtime/ir_text.h"
+#include "tiering/runtime/live_door.h"
 #include "tiering/runtime/shutdown.h"
 #include "tiering/runtime/site_lookup.h"
 #include "tiering/serve/retired_hosts.h"
@@ -32,6 +33,22 @@ Status check_signal(const char* option, uint64_t number) {
                    " to " + std::to_string(SIGRTMAX)};
 }
 
+Status check_find(const Options& o) {
+  auto refuse = [](const char* why) { return Error{ErrorCode::kInvalidArgument, why}; };
+  if (o.find != FindMode::kCounts && o.sample_hz == 0) {
+    return refuse(
+        "option find: samples find no method while sample_hz is 0; set sample_hz=1000, "
+        "or find=counts");
+  }
+  bool fixed = o.tier != TierMode::kAuto || o.interval == 1;
+  if (o.find == FindMode::kSamples && fixed) {
+    return refuse(
+        "option find: find=samples needs tier=auto and an interval above 1, because "
+        "nothing is observed before a sample finds it");
+  }
+  return {};
+}
+
 }  // namespace
 
 // ---- Life ---------------------------------------------------------------------------------------
@@ -41,6 +58,7 @@ Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, Tra
   if (Status s = options.check(); !s) return s.error();
   if (Status s = check_signal("interrupt_signal", options.interrupt_signal); !s) return s.error();
   if (Status s = check_signal("sample_signal", options.sample_signal); !s) return s.error();
+  if (Status s = check_find(options); !s) return s.error();
   Result<StressPlan> plan = StressPlan::parse(options.stress);
   if (!plan) return plan.error();
   jit::StandardFloats floats;
@@ -57,6 +75,7 @@ Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, Tra
     s = r->start();
   }
   if (!s) return s.error();
+  if (!options.listen.empty()) r->door_ = std::make_unique<LiveDoor>(r->engine_);
   return std::unique_ptr<Runtime>(std::move(r));
 } catch (const std::exception&) { return out_of_memory("a runtime"); }
 
@@ -85,7 +104,10 @@ Status RuntimeImpl::start() {
   return s ? makers_.worker.start() : s;
 }
 
-RuntimeImpl::~RuntimeImpl() { Shutdown(engine_, flushes_, saving_).run(); }
+RuntimeImpl::~RuntimeImpl() {
+  door_.reset();
+  Shutdown(engine_, flushes_, saving_).run();
+}
 
 void RuntimeImpl::operator delete(RuntimeImpl* r, std::destroying_delete_t) {
   if (r->forked()) {

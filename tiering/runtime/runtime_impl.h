@@ -25,6 +25,8 @@
 
 namespace uptier::tiering {
 
+class LiveDoor;
+
 class RuntimeImpl final : public Runtime {
  public:
   static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink,
@@ -103,6 +105,7 @@ class RuntimeImpl final : public Runtime {
   TimelineMaker timeline_;
   Saving saving_;
   OptionChanges options_;
+  std::unique_ptr<LiveDoor> door_;  // null without Options::listen
 };
 
 }  // namespace uptier::tiering

@@ -44,7 +44,8 @@ Status Saving::save_profile_locked() {
   Status s =
       engine_.saved->save(timeline_maker_.timeline_locked(), engine_.stack_sampling->profile(),
                           *engine_.known_methods, engine_.loops_off());
-  Event e{.kind = EventKind::kSaved, .duration_ns = now_ns() - start};
+  const uint64_t end = now_ns();
+  Event e{.kind = EventKind::kSaved, .at_ns = end, .duration_ns = end - start};
   if (!s) e.text = s.error().message;
   engine_.events.emit(e);
   return s;

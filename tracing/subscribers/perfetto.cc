@@ -6,8 +6,13 @@
 // began, or, if it ended on another thread, as a pair ("b", "e") with its instance as id. Events
 // that are still open at the end are written as begun ("B"). Events without a duration are marks
 // ("i").
+//
+// An edge is a flow ("s", "f"), an arrow from the last slice of its source to the last slice of its
+// target. An edge between constructs that have no slices yet is a mark. A viewer finds the slices of
+// a flow by thread and time, which no slice of length 0 contains: those are written as 1 ns long.
 #include <unistd.h>
 
+#include <algorithm>
 #include <mutex>
 #include <set>
 #include <unordered_map>
@@ -18,6 +23,13 @@
 
 namespace uptier::tracing {
 namespace {
+
+// When and where a construct was last under way.
+struct Slice {
+  uint64_t begun_ns;
+  uint64_t ended_ns;
+  uint64_t thread;
+};
 
 struct Open {
   uint64_t ns;
@@ -44,6 +56,7 @@ class Perfetto final : public Tool {
                       api().stream_name(r.stream, nullptr, nullptr), arguments_of(r)};
     const Held lock(mutex_);
     name_thread(r, now.thread);
+    if (r.type == UPTIER_TRACE_BEGIN(UPTIER_TRACE_EDGE) && write_flow(r, now)) return;
     if (r.instance == 0) return write("i", now, now.ns, ",\"s\":\"t\"");
     if ((r.type & 1) == 0) return void(open_.insert_or_assign(r.instance, now));
     const auto at = open_.find(r.instance);
@@ -51,7 +64,9 @@ class Perfetto final : public Tool {
     const Open begun = std::move(at->second);
     open_.erase(at);
     if (begun.thread == now.thread) {
-      return write("X", begun, begun.ns, ",\"dur\":" + us(now.ns - begun.ns));
+      const uint64_t ended = std::max(now.ns, begun.ns + 1);
+      if (r.event != nullptr) last_[r.event] = {begun.ns, ended, begun.thread};
+      return write("X", begun, begun.ns, ",\"dur\":" + us(ended - begun.ns));
     }
     const std::string id = ",\"id\":\"" + std::to_string(r.instance) + "\"";
     write("b", begun, begun.ns, id);
@@ -100,6 +115,21 @@ class Perfetto final : public Tool {
                ",\"args\":{\"name\":" + json_text(static_cast<const char*>(r.user_data)) + "}}");
   }
 
+  // Returns whether both ends of the edge have slices.
+  bool write_flow(const uptier_trace_record& r, const Open& edge) UPTIER_REQUIRES(mutex_) {
+    const auto source = last_.find(r.parent), target = last_.find(r.event);
+    if (source == last_.end() || target == last_.end()) return false;
+    Open end = edge;
+    const auto* name = static_cast<const char*>(r.user_data);
+    end.name = name != nullptr ? name : "edge";
+    const std::string id = ",\"id\":" + std::to_string(++flows_);
+    end.thread = source->second.thread;
+    write("s", end, source->second.ended_ns - 1, id);
+    end.thread = target->second.thread;
+    write("f", end, target->second.begun_ns, id + ",\"bp\":\"e\"");
+    return true;
+  }
+
   void write(const char* phase, const Open& o, uint64_t ns, const std::string& more)
       UPTIER_REQUIRES(mutex_) {
     write_text("{\"ph\":\"" + std::string(phase) + "\",\"name\":" + json_text(o.name) +
@@ -117,6 +147,8 @@ class Perfetto final : public Tool {
   CheckedLock<std::mutex> mutex_;  // guards all below, and the order of the output
   std::unordered_map<uint64_t, Open> open_ UPTIER_GUARDED_BY(mutex_);
   std::set<uint64_t> named_ UPTIER_GUARDED_BY(mutex_);
+  std::unordered_map<const uptier_trace_event*, Slice> last_ UPTIER_GUARDED_BY(mutex_);
+  uint64_t flows_ UPTIER_GUARDED_BY(mutex_) = 0;
   bool first_ UPTIER_GUARDED_BY(mutex_) = true;
 };
 

@@ -17,9 +17,12 @@ void tell(void* user, const uptier_trace_record* record) {
 
 const uptier_trace_api* api_of_tool;
 
-void on_stream(void* user, uptier_trace_stream* stream, const char*, uint32_t, uint32_t) {
+void on_stream(void* user, uptier_trace_stream* stream, const char* name, uint32_t major,
+               uint32_t minor) {
+  auto& it = *static_cast<Tool*>(user);
+  it.meet(stream, name, major, minor);
   for (uint32_t kind = 1; kind < UPTIER_TRACE_KINDS; ++kind) {
-    api_of_tool->subscribe(stream, kind, tell, user);
+    if (it.wants(stream, kind)) api_of_tool->subscribe(stream, kind, tell, user);
   }
 }
 

@@ -1,5 +1,5 @@
 // tool.h: the common part of the subscribers that ship. They subscribe to every kind of every
-// stream, and write a file.
+// stream, unless they say otherwise.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,10 @@ class Tool {
  public:
   virtual ~Tool() = default;
   virtual void tell(const uptier_trace_record& record) = 0;
+  // Called for each stream before anything of it is told; then whether it wants a kind of it.
+  virtual void meet(const uptier_trace_stream*, const char* /* name */, uint32_t /* major */,
+                    uint32_t /* minor */) {}
+  virtual bool wants(const uptier_trace_stream*, uint32_t /* kind */) { return true; }
 
   void begin(const uptier_trace_api* api);
   void end();

@@ -1,4 +1,4 @@
-// objects: a scene of shapes behind tables of function pointers, visited by visitors that are
+// objects: a scene of shapes with tables of function pointers, visited by visitors that are
 // themselves objects (double dispatch), and a chain of filter closures.
 // Exercises call_indirect: sites with one target, with two, and with all; most callees are tiny.
 // Size: number of frames (passes over the scene).

@@ -1,4 +1,4 @@
-// What the benchmark programs share: the size argument, a random source and a checksum.
+// The benchmark programs share this: the size argument, a random source and a checksum.
 //
 // Every type has a fixed width and no output depends on addresses, locale or time, so a native
 // build and a wasm build of a program print the same bytes.

@@ -1,5 +1,6 @@
 // Tallies that optimized code keeps of itself, compared with the interpreter: the count of a site
 // with no share but 1 is exact, and the code still gives the same answers.
+#include "jit/opt/passes.h"
 #include "tests/support/opt_harness.h"
 
 namespace uptier::test::opt_tallies_test {
@@ -117,6 +118,49 @@ TEST(OptTallies, programs_of_many_loops_too) {
                            {.functions = 2, .statements = 120, .variables = 12, .depth = 6}, seen));
   }
   EXPECT_GT(seen.in_loops, 100u);
+}
+
+// One operation replaces all rounds but the last.
+TEST(OptTallies, rounds_in_bulk_are_counted) {
+  jit::Module module = *jit::parse_module(R"(
+func @fill(ref, i32) -> i32 {
+b0(v0: ref, v1: i32):
+  v2 = const.i32 7
+  v3 = const.i64 0
+  v4 = const.i64 1
+  v5 = const.i32 1
+  jump b1(v1, v3)
+b1(v6: i32, v7: i64):
+  store8.i32 v2, v0[v7] traps
+  v8 = add.i64 v7, v4
+  v9 = sub.i32 v6, v5
+  branch v9, b1(v9, v8), b2
+b2:
+  return v2
+}
+)");
+  Scratch scratch;
+  CodeMachine machine;
+  Words words;
+  Counting counting(words);
+  OptimizedModule code(machine, module);
+  jit::Function bulk = module.functions[0];
+  jit::loop_idiom(bulk, {}, false);
+  ASSERT_NE(jit::to_text(bulk).find("fill"), std::string::npos);
+  jit::Interpreter oracle(module, interpret_options(scratch));
+  uint64_t calls = 0, rounds = 0;
+  Seen seen;
+  for (uint64_t n : {1, 20, 500, 1000, 33}) {
+    ++calls;
+    rounds += n;
+    bool traps = false;
+    const jit::Function& f = module.functions[0];
+    ASSERT_TRUE(answers_alike(machine, code, oracle, MethodId(0), f.signature(),
+                              {scratch.base(), n}, scratch, traps));
+    EXPECT_EQ("", compare(f, code.codes()[0]->tables().tallies, machine.thread.context(),
+                          {calls, rounds, calls}, seen));
+  }
+  EXPECT_GE(seen.exact, 2 * calls);
 }
 
 TEST(OptTallies, without_words_code_counts_nothing_and_is_as_it_was) {

@@ -11,17 +11,23 @@ namespace uptier::test::live_settings_test {
 namespace {
 
 // The same list as in docs/embedding.md.
-const std::set<std::string> kSettable = {"interval",           "burst",          "overhead_budget",
-                                         "optimized_interval", "flush_first",    "flush_growth",
-                                         "loop_flush_first",   "policy",         "epsilon",
-                                         "min_samples",        "speedup",        "compile_ns",
-                                         "baseline_ns",        "drift_samples",  "exit_limit",
-                                         "exit_limit_loop",    "exit_retries",   "value_share",
-                                         "value_samples",      "miss_share",     "max_recompiles",
-                                         "observe_optimized",  "value_versions", "trials",
-                                         "deopt_cold",         "cold_samples",   "removed_kept",
-                                         "decisions_kept",     "max_queue",      "profile_decay",
-                                         "profile_sync",       "code_budget",    "sample_hz"};
+const std::set<std::string> kSettable = {"interval",         "burst",
+                                         "overhead_budget",  "optimized_interval",
+                                         "flush_first",      "flush_growth",
+                                         "loop_flush_first", "policy",
+                                         "epsilon",          "min_samples",
+                                         "speedup",          "compile_ns",
+                                         "baseline_ns",      "drift_samples",
+                                         "exit_limit",       "exit_limit_loop",
+                                         "exit_retries",     "value_share",
+                                         "value_samples",    "miss_share",
+                                         "max_recompiles",   "observe_optimized",
+                                         "value_versions",   "trials",
+                                         "deopt_cold",       "cold_samples",
+                                         "removed_kept",     "decisions_kept",
+                                         "max_queue",        "profile_decay",
+                                         "profile_sync",     "code_budget",
+                                         "sample_hz",        "find"};
 
 TEST(LiveSettings, an_option_is_settable_or_for_life) {
   Result<std::unique_ptr<Runtime>> r = Runtime::create(Options());
@@ -38,7 +44,7 @@ TEST(LiveSettings, an_option_is_settable_or_for_life) {
   for (const std::string& name : names) {
     Status done{};
     for (const char* value :
-         {"0.5", "1", "65536", "auto", "blocks", "random", "dual", "task_clock", ""}) {
+         {"0.5", "1", "65536", "auto", "blocks", "random", "dual", "task_clock", "counts", ""}) {
       Options o;
       if (!o.set(name, value).ok()) continue;
       done = (*r)->set(name, value);
