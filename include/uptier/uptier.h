@@ -19,6 +19,7 @@
 #pragma once
 
 #include "uptier/c_builder.h"
+#include "uptier/c_events.h"
 #include "uptier/c_policy.h"
 #include "uptier/c_report.h"
 #include "uptier/c_types.h"

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "uptier/events.h"
 #include "uptier/policy.h"
 #include "uptier/runtime.h"
 #include "uptier/uptier.h"
@@ -59,6 +60,8 @@ const char* read_struct(const T* from, size_t first, T& to) {
   std::memcpy(&to, from, from->size);
   return nullptr;
 }
+// Refuses a struct for the reason that read_struct or write_struct has returned.
+uptier_status wrong_struct(const char* name, const char* why, uptier_error* error);
 // Writes as much of `from` as the caller's version has, and sets that size.
 template <typename T>
 const char* write_struct(T& from, size_t first, T* to) {
@@ -208,6 +211,15 @@ class CPolicy final : public Policy {
   uptier_policy policy_;
 };
 
+// A subscriber of events that C made, and the number of its subscription.
+struct CSubscription {
+  uint64_t id;
+  std::unique_ptr<EventSubscriber> subscriber;
+};
+
+// Refuses a call that a subscriber of events must not make: returns UPTIER_OK, or fills `error`.
+uptier_status check_change(const uptier_runtime& runtime, const char* call, uptier_error* error);
+
 // Reads a C struct; returns UPTIER_OK, or fills `error`.
 uptier_status read_policy(const uptier_policy* from, uptier_policy& to, uptier_error* error);
 
@@ -224,6 +236,9 @@ struct uptier_runtime {
   std::unique_ptr<uptier::TraceSink> sink;
   std::unique_ptr<uptier::Policy> policy;  // or null
   uptier::tiering::CMethodTable methods;
+  std::mutex subscribers_mutex;  // guards the next two members
+  std::vector<uptier::tiering::CSubscription> subscribers = {};
+  uint64_t last_subscription = 0;
   std::unique_ptr<uptier::Runtime> runtime;
   std::mutex log_mutex;                     // guards the members below
   std::vector<uptier::LogRecord> log = {};  // read from the runtime, not yet by the caller

@@ -34,6 +34,11 @@ uptier_status ran_out(uptier_error* error) noexcept {
   return fail(error, UPTIER_RESOURCE_EXHAUSTED, "memory is refused");
 }
 
+uptier_status wrong_struct(const char* name, const char* why, uptier_error* error) {
+  return fail(error, why == kNewer ? UPTIER_UNSUPPORTED : UPTIER_INVALID_ARGUMENT,
+              std::string(name) + ": " + why);
+}
+
 uptier_status write_text(std::string_view text, char* buffer, size_t capacity, size_t* length,
                          uptier_error* error) {
   if (buffer == nullptr && capacity != 0) return bad_argument(error, "the buffer is NULL");

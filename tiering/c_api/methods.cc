@@ -133,10 +133,11 @@ uptier_status read(const uptier_method_info* from, uptier_method_info& info, upt
 }
 
 // Marks all methods as removed, or none: from here on their ids are refused.
-uptier_status take_out(uptier_runtime* runtime, const uptier_method* methods, size_t count,
-                       std::vector<CMethod*>& out, uptier_error* error) {
+uptier_status take_out(uptier_runtime* runtime, const char* call, const uptier_method* methods,
+                       size_t count, std::vector<CMethod*>& out, uptier_error* error) {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (forked(*runtime)) return fail_forked(error);
+  if (uptier_status bad = check_change(*runtime, call, error); bad != UPTIER_OK) return bad;
   if (methods == nullptr && count != 0) return bad_argument(error, "the methods are NULL");
   if (runtime->methods.remove(std::span(methods, count), out)) return UPTIER_OK;
   return bad_argument(error, "one of the methods is not in service");
@@ -187,7 +188,7 @@ uptier_status uptier_runtime_remove_methods(uptier_runtime* runtime, const uptie
     ids.reserve(count);
     drops.reserve(count);
   }
-  uptier_status s = take_out(runtime, methods, count, removed, error);
+  uptier_status s = take_out(runtime, "remove_methods", methods, count, removed, error);
   for (CMethod* m : removed) {
     ids.push_back(m->id);
     drops.push_back(m->take_drop());
@@ -202,7 +203,7 @@ uptier_status uptier_runtime_retire_methods(uptier_runtime* runtime, const uptie
   std::vector<CMethod*> retired;
   std::vector<MethodId> ids;
   if (methods != nullptr) ids.reserve(count);
-  uptier_status s = take_out(runtime, methods, count, retired, error);
+  uptier_status s = take_out(runtime, "retire_methods", methods, count, retired, error);
   for (const CMethod* m : retired) ids.push_back(m->id);
   if (s == UPTIER_OK) runtime->runtime->retire_methods(ids);
   return s;

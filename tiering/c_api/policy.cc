@@ -67,11 +67,6 @@ Action from_c_action(uptier_action a) {
   return a <= UPTIER_ACTION_BAN ? static_cast<Action>(a) : Action::kBan;
 }
 
-uptier_status wrong_struct(const char* name, const char* why, uptier_error* error) {
-  return fail(error, why == kNewer ? UPTIER_UNSUPPORTED : UPTIER_INVALID_ARGUMENT,
-              std::string(name) + ": " + why);
-}
-
 std::string string_of(const char* s) { return s == nullptr ? "" : s; }
 
 }  // namespace

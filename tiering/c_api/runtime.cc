@@ -104,6 +104,12 @@ Report uptier::tiering::report_of(const uptier_runtime& runtime) {
   return static_cast<const RuntimeImpl&>(*runtime.runtime).make_report();
 }
 
+uptier_status uptier::tiering::check_change(const uptier_runtime& runtime, const char* call,
+                                            uptier_error* error) {
+  Status s = static_cast<const RuntimeImpl&>(*runtime.runtime).engine().events.check_change(call);
+  return s ? UPTIER_OK : fail(error, s.error());
+}
+
 uptier_status uptier::tiering::fail_forked(uptier_error* error) {
   return fail(error, Engine::forked_error());
 }
@@ -141,7 +147,9 @@ uptier_status uptier_runtime_create_with_policy(const uptier_options* options,
 
 void uptier_runtime_destroy(uptier_runtime* runtime) noexcept {
   if (runtime == nullptr || forked(*runtime)) return;
-  runtime->runtime.reset();  // no host is called from here on
+  // Subscribers of the last events may still use the handle, so it names the runtime meanwhile.
+  delete runtime->runtime.get();
+  (void)runtime->runtime.release();  // no host is called from here on
   runtime->methods.drop_all();
   delete runtime;
 }
@@ -162,6 +170,7 @@ uptier_status uptier_runtime_invoke_limited(uptier_runtime* runtime, uptier_meth
   std::string miscounted = wrong_count(count, m->signature());
   if (!miscounted.empty()) return bad_argument(error, miscounted);
   if (args == nullptr && count != 0) return bad_argument(error, "the arguments are NULL");
+  if (uptier_status bad = check_change(*runtime, "invoke", error); bad != UPTIER_OK) return bad;
   if (!is_attached(*runtime)) {
     // Attach here, not in Runtime::invoke, so that a lack of memory differs from a trap.
     ThreadScope attached(*runtime->runtime);
@@ -237,6 +246,7 @@ uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method me
   if (args == nullptr && count != 0) return bad_argument(error, "the arguments are NULL");
   if (forked(*runtime)) return fail_forked(error);
   if (!is_attached(*runtime)) return bad_argument(error, "the thread is not attached");
+  if (uptier_status bad = check_change(*runtime, "osr_enter", error); bad != UPTIER_OK) return bad;
   LoopId id = from_c<LoopId>(loop);
   if (!id.valid()) return bad_argument(error, "the loop is none");
   std::optional<Outcome> o = runtime->runtime->osr_enter(m->id, id, std::span(args, count), frame);
@@ -324,6 +334,7 @@ uptier_status uptier_runtime_attach(uptier_runtime* runtime, uptier_error* error
 uptier_status uptier_runtime_detach(uptier_runtime* runtime) noexcept try {
   if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
   if (forked(*runtime)) return UPTIER_FORKED;
+  if (uptier_status bad = check_change(*runtime, "detach", nullptr); bad != UPTIER_OK) return bad;
   runtime->runtime->detach();
   return UPTIER_OK;
 } catch (const std::exception&) { return ran_out(nullptr); }
@@ -376,6 +387,7 @@ uptier_status uptier_runtime_end_blocked(uptier_runtime* runtime) noexcept try {
 uptier_status uptier_runtime_flush(uptier_runtime* runtime) noexcept try {
   if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
   if (forked(*runtime)) return UPTIER_FORKED;
+  if (uptier_status bad = check_change(*runtime, "flush", nullptr); bad != UPTIER_OK) return bad;
   runtime->runtime->flush();
   return UPTIER_OK;
 } catch (const std::exception&) { return ran_out(nullptr); }

@@ -1,0 +1,39 @@
+// The part of c_api_events_test.cc that must be C: subscribers that count what they receive.
+#include "uptier/uptier.h"
+
+typedef struct c_counts {
+  uptier_runtime* runtime;
+  uptier_subscription self;
+  int end_after;  // ends its own subscription after so many records; 0: never
+  int records, compiled, installed, gaps, ended;
+  uint64_t last;
+} c_counts;
+
+static void count(void* user, const uptier_event* e) {
+  c_counts* c = user;
+  ++c->records;
+  if (e->thread_sequence == 0) {
+    c->gaps += c->last != 0 && e->sequence != c->last + 1;
+    c->last = e->sequence;
+  }
+  c->ended += e->kind == UPTIER_EVENT_ENDED;
+  if (c->records == c->end_after) (void)uptier_runtime_unsubscribe(c->runtime, c->self, NULL);
+}
+
+static void count_compiled(void* user, const uptier_event* e) {
+  ((c_counts*)user)->compiled += e->kind == UPTIER_EVENT_COMPILED && e->version != 0;
+}
+
+static void count_installed(void* user, const uptier_event* e) {
+  ((c_counts*)user)->installed += e->kind == UPTIER_EVENT_INSTALLED && e->bytes != 0;
+}
+
+uptier_status c_subscribe(c_counts* c, uptier_error* error) {
+  const uptier_subscriber s = {sizeof s, c, count, 0};
+  return uptier_runtime_subscribe(c->runtime, &s, &c->self, &c->last, error);
+}
+
+uptier_status c_subscribe_code(c_counts* c, uptier_error* error) {
+  const uptier_code_events s = {sizeof s, c, count_compiled, count_installed, NULL, NULL, NULL};
+  return uptier_runtime_subscribe_code(c->runtime, &s, &c->self, NULL, error);
+}
