@@ -357,11 +357,11 @@ size_t uptier_runtime_walk(uptier_runtime* runtime, uptier_site* sites,
 // uptier/runtime.h. Frozen.
 typedef struct uptier_place_frame {
   uptier_method method;
-  uint32_t site;      // of profiles: the block, or the call that an inlined body replaces; 0: unknown
+  uint32_t site;  // of profiles: the block, or the call that an inlined body replaces; 0: unknown
   uint32_t location;  // uptier_build_set_location of the call; 0: not at a call
 } uptier_place_frame;
 typedef struct uptier_place {
-  uint64_t version;       // serial number of the code, as in events; 0 in a stub
+  uint64_t version;  // serial number of the code, as in events; 0 in a stub
   uptier_tier tier;
   uint32_t instrumented;  // 1: the copy that counts
   uint32_t stub;          // 1: the stub of the method; then only its frame's method is set
