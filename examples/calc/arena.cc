@@ -72,7 +72,7 @@ void* Arena::take(size_t bytes) {
   }
   since_ += chunk;
   // Clears the end of the chunk, which the owner does not fill: it must refer to nothing.
-  if (chunk - bytes > kGranule) std::memset(start + bytes, 0, chunk - bytes);
+  if (chunk - bytes >= kGranule) std::memset(start + bytes, 0, chunk - bytes);
   if (chunk != bytes) std::memset(start + chunk - sizeof(uint64_t), 0, sizeof(uint64_t));
   return start;
 }

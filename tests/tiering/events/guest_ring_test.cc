@@ -73,8 +73,10 @@ TEST(GuestRing, keeps_what_saw_a_later_number) {
   GuestRing ring(1, 70);
   ring.push(left(1), 5);
   ring.push(left(2), 6);
-  bool more = ring.drain(5, 10, [](const Event& e) { EXPECT_EQ(e.count, 1u); });
+  std::vector<uint64_t> early;
+  bool more = ring.drain(5, 10, [&](const Event& e) { early.push_back(e.count); });
   EXPECT_TRUE(more);
+  EXPECT_EQ(early, std::vector<uint64_t>{1});
   EXPECT_EQ(drained(ring, 6).size(), 1u);
 }
 
