@@ -12,9 +12,10 @@ namespace uptier::tiering {
 bool Counters::has_slab(Method& m, AttachedThread& t) noexcept {
   sampler::MethodState& s = t.state(m.id);
   if (s.slab != nullptr) return true;
+  uint32_t words = m.slab_words.load(std::memory_order_relaxed);
+  if (words == Method::kNotPlanned) return false;  // no code counts yet
   s.slab = m.shape->shared;
-  assert(m.slab_words.load(std::memory_order_relaxed) != Method::kNotPlanned);
-  if (s.slab == nullptr) s.slab = t.slabs().take(m.slab_words.load(std::memory_order_relaxed));
+  if (s.slab == nullptr) s.slab = t.slabs().take(words);
   if (s.slab == nullptr) t.slabs_refused.fetch_add(1, std::memory_order_relaxed);
   return s.slab != nullptr;
 }
