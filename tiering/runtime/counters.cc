@@ -1,7 +1,5 @@
 #include "tiering/runtime/counters.h"
 
-#include <cassert>
-
 #include "tiering/control/finding.h"
 #include "tiering/model/thread.h"
 #include "tiering/runtime/engine.h"
