@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "tiering/base/state_lock.h"
+
 namespace uptier::tiering {
 namespace {
 
@@ -94,7 +96,7 @@ Result<std::unique_ptr<Version>> Eviction::make_with_room(Method& m, const Plan&
   for (uint64_t wanted : {guess, UINT64_MAX}) {
     if (wanted != guess && !needed) break;
     {
-      std::lock_guard lock(state_mutex_);
+      HeldState lock(state_mutex_);
       make_room_locked(wanted, urgent);
     }
     v = compiler_.make(m, plan);

@@ -14,6 +14,7 @@
 #include "sampler/fast_sample.h"
 #include "sampler/fork.h"
 #include "tiering/base/clock.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/kept_bodies.h"
 #include "tiering/compile/machine_rates.h"
@@ -379,7 +380,7 @@ double Engine::loops_off() const {
 }
 
 bool Engine::is_removed(const Method& m) const {
-  std::lock_guard lock(state_mutex);
+  HeldState lock(state_mutex);
   return m.removed;
 }
 

@@ -5,6 +5,7 @@
 
 #include "jit/code/float_state.h"
 #include "profile/base/wall.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/requests.h"
 #include "tiering/control/rate_control.h"
@@ -79,7 +80,7 @@ void Flushes::flush() {
 }
 
 void Flushes::flush_and_wait() {
-  std::unique_lock lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   if (AttachedThread* t = engine_.here()) {
     flush_thread_locked(*t, sampler::NoteKind::kFlushDemand);
   }

@@ -8,6 +8,7 @@
 
 #include "jit/code/code_space.h"
 #include "tiering/base/clock.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/requests.h"
 #include "tiering/control/stack_sampling.h"
@@ -68,7 +69,7 @@ LiveTime LiveMaker::live_time() const {
   LiveTime live;
   live.process = static_cast<uint64_t>(::getpid());
   live.age_ns = now_ns() - engine_.born_ns;
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   TimeReport time = engine_.stack_sampling->report(StackSampling::Paths::kNone);
   live.hz = time.hz;
   live.asked_ns = static_cast<uint64_t>(time.asked_ns);

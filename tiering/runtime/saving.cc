@@ -5,6 +5,7 @@
 #include "jit/code/float_state.h"
 #include "profile/base/wall.h"
 #include "tiering/base/clock.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/control/stack_sampling.h"
 #include "tiering/model/thread.h"
@@ -21,7 +22,7 @@ Status Saving::save_profile() try {
   if (engine_.forked()) return engine_.forked_error();
   if (!engine_.saved->is_open()) return {};
   jit::StandardFloats floats;
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   if (AttachedThread* t = engine_.here())
     flushes_.flush_thread_locked(*t, sampler::NoteKind::kFlushDemand);
   note_intake_.drain_locked();

@@ -9,6 +9,7 @@
 #include "jit/code/code_space.h"
 #include "jit/code/float_state.h"
 #include "profile/base/wall.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/observe/observer.h"
 #include "tiering/runtime/engine.h"
@@ -24,7 +25,7 @@ namespace uptier::tiering {
 
 // Otherwise other threads would run code and use counters that no longer exist.
 void Shutdown::die_if_in_use() {
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   AttachedThread* mine = engine_.here();
   auto others = [&](const auto& t) { return t.get() != mine; };
   auto n = std::ranges::count_if(engine_.threads, others);
@@ -77,7 +78,7 @@ void Shutdown::run() {
 
 // Makes the last flushes, saves the profile, and ends the trace.
 void Shutdown::end_records() {
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   for (auto& t : engine_.threads) {
     flushes_.flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
   }
@@ -88,7 +89,7 @@ void Shutdown::end_records() {
 }
 
 void Shutdown::free_all() {
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   engine_.threads.clear();
   if (engine_.space != nullptr) engine_.space->release_all();  // null: start() did not get it
   for (auto& m : engine_.methods.all()) {

@@ -10,6 +10,7 @@
 
 #include "profile/base/wall.h"
 #include "tiering/base/log.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/event_of.h"
 #include "tiering/model/places.h"
 #include "tiering/observe/tallied.h"
@@ -325,7 +326,7 @@ void InService::unlink_locked(Method& m) {
 
 // Puts the code of an unlinked method back in service: its second chance.
 bool InService::relink(Method& m) {
-  std::lock_guard lock(state_mutex_);
+  HeldState lock(state_mutex_);
   if (!m.unlinked) return false;
   m.unlinked = false;
   assert(!m.removed);
