@@ -25,6 +25,7 @@
 #include "uptier/events.h"
 #include "uptier/policy.h"
 #include "uptier/runtime.h"
+#include "uptier/thread_safety.h"
 #include "uptier/uptier.h"
 
 namespace uptier::tiering {
@@ -170,8 +171,8 @@ class CMethodTable {
   };
 
   std::vector<std::atomic<Page*>> pages_;
-  std::mutex mutex_;  // guards the members below
-  std::vector<std::unique_ptr<Page>> owned_pages_;
+  CheckedLock<std::mutex> mutex_;
+  std::vector<std::unique_ptr<Page>> owned_pages_ UPTIER_GUARDED_BY(mutex_);
 };
 
 }  // namespace uptier::tiering
@@ -236,11 +237,12 @@ struct uptier_runtime {
   std::unique_ptr<uptier::TraceSink> sink;
   std::unique_ptr<uptier::Policy> policy;  // or null
   uptier::tiering::CMethodTable methods;
-  std::mutex subscribers_mutex;  // guards the next two members
-  std::vector<uptier::tiering::CSubscription> subscribers = {};
-  uint64_t last_subscription = 0;
+  uptier::CheckedLock<std::mutex> subscribers_mutex;
+  std::vector<uptier::tiering::CSubscription> subscribers UPTIER_GUARDED_BY(subscribers_mutex) = {};
+  uint64_t last_subscription UPTIER_GUARDED_BY(subscribers_mutex) = 0;
   std::unique_ptr<uptier::Runtime> runtime;
-  std::mutex log_mutex;                     // guards the members below
-  std::vector<uptier::LogRecord> log = {};  // read from the runtime, not yet by the caller
-  size_t log_read = 0;                      // how many of them the caller has read
+  uptier::CheckedLock<std::mutex> log_mutex;
+  // Read from the runtime, not yet by the caller.
+  std::vector<uptier::LogRecord> log UPTIER_GUARDED_BY(log_mutex) = {};
+  size_t log_read UPTIER_GUARDED_BY(log_mutex) = 0;  // how many of them the caller has read
 };

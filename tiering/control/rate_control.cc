@@ -247,6 +247,7 @@ void RateControl::tick(uint64_t now) {
   // Most methods of a large program never reach their first flush.
   std::vector<sampler::MethodLoad> loads;
   ticked_.tick([&](uint32_t i) {
+    state_lock.known_held();
     // Threads have no state for a method without code; reading it would touch pages of zeros.
     Method& m = methods_.at(i);
     return m.has_shape() && load_of(m, loads);

@@ -67,7 +67,10 @@ Status Attachments::attach() try {
     engine_.threads.make_room();  // so that the thread is in both lists, or in neither
     engine_.stops.add(t.stop, number);
     engine_.threads.add(std::move(*made));
-    finishes([&] { engine_.rates->thread_came(); });
+    finishes([&] {
+      state_lock.known_held();
+      engine_.rates->thread_came();
+    });
   }
   t.outer = sampler::exchange_context(&t.context());
   assert(engine_.here() == &t);
@@ -110,7 +113,10 @@ void Attachments::prepare_loop_timer(AttachedThread& t) {
 void Attachments::leave(AttachedThread& t) noexcept {
   HeldState lock(engine_.state_mutex);
   assert(engine_.here() != &t);  // its context is no longer current
-  finishes([&] { engine_.stack_sampling->thread_goes(t); });
+  finishes([&] {
+    state_lock.known_held();
+    engine_.stack_sampling->thread_goes(t);
+  });
   flushes_.flush_thread_locked(t, sampler::NoteKind::kFlushFinal);
   engine_.rates->thread_goes(t);
   bool kept = finishes([&] { loop_reports_.add_executions_locked(t, engine_.gone_executions); });
@@ -118,6 +124,7 @@ void Attachments::leave(AttachedThread& t) noexcept {
   uint32_t count = engine_.methods.size();
   for (uint32_t i = 0; i < count; ++i) {
     finishes([&] {
+      state_lock.known_held();
       engine_.observer->streams.end(engine_.method(i), t.number());
       if (!engine_.method(i).has_shape()) return;
       // The thread no longer runs, so its numbers are exact, not those of its last event.

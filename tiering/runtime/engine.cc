@@ -197,10 +197,12 @@ Status Engine::start(const CodeEntries& entries) {
   if (Status s = in_service->open_native_tools(routines); !s) return s;
   reclaimer->set_before_free(
       [](void* sampling, std::span<Version* const>) noexcept {
+        state_lock.known_held();
         static_cast<StackSampling*>(sampling)->drain();
       },
       stack_sampling.get());
   if (options.sample_hz != 0) {
+    HeldState lock(state_mutex);
     if (Status s = stack_sampling->change_rate(); !s) return s;
   }
   observer->directory.set_method_at([this](uint64_t address) { return method_at(address); });

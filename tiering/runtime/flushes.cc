@@ -36,6 +36,7 @@ void Flushes::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind) {
     sampler::Note n = notes_.make_note(m, t, kind);
     bool only_flush = s.flushes++ == 0;
     const bool whole = finishes([&] {
+      state_lock.known_held();
       std::span<const uint64_t> counts = counted_words(m, s);
       sampler::Verdict verdict = engine_.observer->streams.take(m, t.number(), n, counts);
       if (engine_.options.adaptive && !engine_.worker_thread->stopping())

@@ -31,10 +31,11 @@ bool GuestWaits::make_enterable(Method& m) noexcept {
 }
 
 bool GuestWaits::try_consider_exit(Method& m, uint32_t exit) noexcept {
-  std::unique_lock lock(engine_.state_mutex, std::try_to_lock);
-  if (!lock) return false;
+  if (!engine_.state_mutex.try_lock()) return false;
+  HeldState lock(engine_.state_mutex, std::adopt_lock);
   add(Why::kExitLimit);
   finishes([&] {
+    state_lock.known_held();
     engine_.rates->note_activity();
     engine_.exits->consider(m, exit);
   });

@@ -62,6 +62,7 @@ Result<MethodId> Registry::add_method(Host& host, MethodInfo info) try {
   uint32_t index = place->id.index();
   const bool made_key = info.key == MethodKey{};
   Result<MethodId> added = walled("add_method", [&]() -> Result<MethodId> {
+    state_lock.known_held();
     if (made_key) info.key = engine_.observer->directory.keys().make(info.name);
     auto made = std::make_unique<Method>(place->id, engine_.places.methods_seen() + 1, host,
                                          std::move(info));

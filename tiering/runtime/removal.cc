@@ -67,7 +67,10 @@ __attribute__((noinline)) std::span<const MethodId> Removal::refuse_calls(
     if (m == nullptr) continue;
     if (engine_.is_method(id)) {
       room[count++] = id;
-      finishes([&] { flushes_.flush_removed_locked(*m, after); });
+      finishes([&] {
+        state_lock.known_held();
+        flushes_.flush_removed_locked(*m, after);
+      });
       take_out_locked(*m, after);
     } else if (after == HostUse::kOver && m->host_use == HostUse::kUntilGone) {
       room[count++] = id;
@@ -88,7 +91,10 @@ __attribute__((noinline)) void Removal::retire_code(std::span<const MethodId> id
     Method& m = engine_.method(id.index());
     assert(m.removed && !engine_.is_method(id));
     engine_.bodies->forget_locked(m);
-    finishes([&] { engine_.in_service->withdraw_locked(m); });
+    finishes([&] {
+      state_lock.known_held();
+      engine_.in_service->withdraw_locked(m);
+    });
     for (auto& v : m.versions) {
       if (!v->retired) engine_.reclaimer->retire(*v);
       // Nothing runs it, and its host may be destroyed.

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tiering/base/state_lock.h"
 #include "uptier/profile.h"
 #include "uptier/report.h"
 #include "uptier/runtime.h"
@@ -32,7 +33,7 @@ class ReportMaker {
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
                                      std::string_view key);
   // Returns the losses so far. The caller holds the state mutex.
-  LossReport losses_locked() const;
+  LossReport losses_locked() const UPTIER_REQUIRES(state_lock);
 
  private:
   Engine& engine_;

@@ -30,7 +30,10 @@ Status Saving::save_profile() try {
 } catch (const std::exception&) { return out_of_memory("save_profile"); }
 
 void Saving::save_at_end_locked() {
-  Status saved = walled("save_profile", [&] { return save_profile_locked(); });
+  Status saved = walled("save_profile", [&] {
+    state_lock.known_held();
+    return save_profile_locked();
+  });
   if (saved) return;
   const bool said = finishes([&] {
     engine_.log.say(LogLevel::kError,

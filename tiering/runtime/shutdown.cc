@@ -83,7 +83,11 @@ void Shutdown::end_records() {
     flushes_.flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
   }
   if (!engine_.saved->was_saved()) saving_.save_at_end_locked();
-  if (!finishes([&] { tell_first_calls_locked(); })) engine_.observer->trace.note_lost_event();
+  if (!finishes([&] {
+        state_lock.known_held();
+        tell_first_calls_locked();
+      }))
+    engine_.observer->trace.note_lost_event();
   engine_.observer->trace.finish();
   engine_.events.emit({.kind = EventKind::kEnded});
 }

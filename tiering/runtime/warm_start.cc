@@ -68,6 +68,7 @@ void WarmStart::wake_for_known() {
   {
     HeldState lock(engine_.state_mutex);
     engine_.known_methods->list(engine_.methods, *engine_.saved->store(), [&](const Method& m) {
+      state_lock.known_held();
       return !engine_.in_service->interprets_first_locked(m);
     });
   }

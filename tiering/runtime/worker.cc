@@ -34,6 +34,7 @@ constexpr uint32_t kNotesForEachRequest = 32;
 }  // namespace
 
 bool Worker::expects_known() const {
+  HeldState lock(engine_.state_mutex);
   const ProfileStore* store = engine_.saved->store();
   return engine_.options.tier == TierMode::kAuto && store != nullptr && store->report().runs != 0;
 }

@@ -265,10 +265,16 @@ void InService::reclaim_locked() noexcept {
   do {
     if (!reclaimer_.has_limbo()) continue;
     Reclaimer::Freed freed;
-    finishes([&] { freed = reclaimer_.reclaim(threads_.all()); });
+    finishes([&] {
+      state_lock.known_held();
+      freed = reclaimer_.reclaim(threads_.all());
+    });
     for (Version* v : freed.versions) {
       assert(v->freed && v->retired);
-      finishes([&] { tallied_.keep(methods_.known(v->method), *v); });
+      finishes([&] {
+        state_lock.known_held();
+        tallied_.keep(methods_.known(v->method), *v);
+      });
       hosts_.let_go_locked(*v);
       v->moved ? relay_->forget_locked(*v) : relay_->note_changes(1);
     }
@@ -338,7 +344,10 @@ bool InService::relink(Method& m) {
 // Withdrawn code is made again at the next call.
 void InService::withdraw_what_refers_to_locked(const Places::Set& places) {
   for (const auto& m : methods_.all()) {
-    auto means = [&](const auto& v) { return means_one_of(*v, places); };
+    auto means = [&](const auto& v) {
+      state_lock.known_held();
+      return means_one_of(*v, places);
+    };
     bool in_service =
         std::ranges::any_of(m->versions, [&](const auto& v) { return !v->retired && means(v); });
     if (in_service) withdraw_locked(*m);

@@ -26,6 +26,7 @@
 #include "jit/code/stubs.h"
 #include "jit/symbols/native_tools.h"
 #include "sampler/fast_sample.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/stress.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/model/method_table.h"
@@ -78,16 +79,16 @@ class InService {
 
   // Says whether calls go to the host's interpreter before there is code, or after it was
   // withdrawn.
-  bool interprets_first_locked(const Method& m) const;
+  bool interprets_first_locked(const Method& m) const UPTIER_REQUIRES(state_lock);
   // Returns the target of calls that find no code.
-  const void* first_target_locked(const Method& m) const;
+  const void* first_target_locked(const Method& m) const UPTIER_REQUIRES(state_lock);
   // Returns the current target of a plain call; null before the first compilation.
   const void* current_entry(const Method& m) const noexcept {
     const void* target = stubs_.target(m.id);
     return target == stubs_.tail(m.id) ? nullptr : target;
   }
   // Points the cell, and the quick path of samples, at the best version in service.
-  void link_locked(Method& m);
+  void link_locked(Method& m) UPTIER_REQUIRES(state_lock);
   // Points the cell to the slow path while the code stays; points it at the code again. relink()
   // returns whether the cell was at the slow path.
   void unlink_locked(Method& m);
@@ -127,14 +128,14 @@ class InService {
   void retire_loop_copies(Method& m);
   // Takes all code of a method out of service that can be made again; or, after the method was
   // removed, all code that it still has.
-  void withdraw_locked(Method& m);
+  void withdraw_locked(Method& m) UPTIER_REQUIRES(state_lock);
   // The same, to make room.
-  void evict_locked(Method& m);
+  void evict_locked(Method& m) UPTIER_REQUIRES(state_lock);
   // The same for each method with code in service that refers to a method of one of the places;
   // also calls back the frames of all such code (place_taking.cc).
-  void withdraw_what_refers_to_locked(const Places::Set& places);
+  void withdraw_what_refers_to_locked(const Places::Set& places) UPTIER_REQUIRES(state_lock);
   // Frees the retired versions that no thread can run any more.
-  void reclaim_locked() noexcept;
+  void reclaim_locked() noexcept UPTIER_REQUIRES(state_lock);
 
  private:
   void forget_versions_locked(Method& m);

@@ -43,6 +43,7 @@ void GoneHosts::leave_later_locked(Method& m) noexcept {
 bool GoneHosts::leave_locked() {
   bool retired = false;
   std::erase_if(left_, [&](Method* m) {
+    state_lock.known_held();
     if (places_.removed_meanwhile(*m)) return false;  // it may be compiled right now
     // A compilation has inlined its body into other code: this runs again when that code is freed.
     if (m->holds != 0 || m->host_use != HostUse::kUntilGone) return true;

@@ -21,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/model/method_table.h"
 #include "tiering/model/places.h"
@@ -42,7 +43,7 @@ class GoneHosts {
   void let_go_locked(Method& m);
   // Retires enterable code that no frame can enter any more. Returns whether it did: such code may
   // be free at once.
-  bool leave_locked();
+  bool leave_locked() UPTIER_REQUIRES(state_lock);
   // Says whether leave_locked() has methods to examine, perhaps again.
   bool wait_to_leave() const { return !left_.empty(); }
 
