@@ -156,8 +156,9 @@ class CMethodTable {
   void add(MethodId id, std::unique_ptr<CMethod>&& m);
   // Removes methods, all or none; returns false if one of them is not in service. Thread: any.
   bool remove(std::span<const uptier_method> ids, std::vector<CMethod*>& removed);
-  // Calls `drop` of every method that was not removed.
-  void drop_all() noexcept;
+  // Calls `drop` of every method that was not removed. Unchecked: the runtime is gone, so no other
+  // thread uses the table, and a host's function is not called with a lock.
+  void drop_all() noexcept UPTIER_UNCHECKED;
 
  private:
   static constexpr uint32_t kPage = 1024;

@@ -33,7 +33,7 @@ class Finding {
   // Samples have met these methods for the first time.
   void find(const std::vector<MethodId>& met) UPTIER_REQUIRES(state_lock);
   // live.find has changed.
-  void change();
+  void change() UPTIER_REQUIRES(state_lock);
 
   static bool may_observe(const Method& m) noexcept {
     return m.found.load(std::memory_order_relaxed);

@@ -73,7 +73,7 @@ class LoopCopyControl {
   // A version was installed whose frames may stay in it.
   void watch_frames_of(Method& m, const Version& v) UPTIER_REQUIRES(state_lock);
   // The choice of observed code has changed.
-  void watch_all_frames();
+  void watch_all_frames() UPTIER_REQUIRES(state_lock);
   // Makes frames report when it is time to observe.
   void call_watched_if_due();
   // A frame has reported: makes the code it needs to be observed, or schedules its next turn.

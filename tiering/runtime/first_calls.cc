@@ -136,10 +136,15 @@ bool FirstCalls::interpret(Method& m) {
   return true;
 }
 
+bool FirstCalls::is_banned(const Method& m) const {
+  HeldState lock(engine_.state_mutex);
+  return m.guard_banned;
+}
+
 std::vector<Plan> FirstCalls::first_plans(const Method& m) const {
   Plan plain{.method = m.id}, copy{.method = m.id, .copy = Copy::kInstrumented};
   bool excluded = !OptRange::parse(engine_.options.opt_range)->contains(method_hash(m.info));
-  if (engine_.options.tier == TierMode::kOptimized && !excluded && !m.guard_banned) {
+  if (engine_.options.tier == TierMode::kOptimized && !excluded && !is_banned(m)) {
     return {{.method = m.id, .tier = Tier::kOptimized}, plain};
   }
   return engine_.compiler->describer().copies_first(m) ? std::vector<Plan>{plain, copy}

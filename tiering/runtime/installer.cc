@@ -55,6 +55,7 @@ void Installer::note_optimized(Method& m, const Version& v) {
   if (v.copy != Copy::kPlain) return;
   bool uncounted = v.tallies.words.empty();
   auto note = [&](Method& ran) {
+    state_lock.known_held();
     ran.ran_optimized = true;
     ran.ran_uncounted |= uncounted;
   };

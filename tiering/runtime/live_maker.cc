@@ -18,7 +18,7 @@
 namespace uptier::tiering {
 namespace {
 
-CompileState state_of(const Method& m) {
+CompileState state_of(const Method& m) UPTIER_REQUIRES(state_lock) {
   const std::vector<bool>& at_loops = m.shape->osr_requested;
   if (m.removed) return CompileState::kRemoved;
   if (m.optimized_requested || std::ranges::count(at_loops, true) != 0) {
@@ -29,7 +29,7 @@ CompileState state_of(const Method& m) {
   return m.unlinked ? CompileState::kEvicted : CompileState::kReady;
 }
 
-Tier serves(const Method& m) {
+Tier serves(const Method& m) UPTIER_REQUIRES(state_lock) {
   Tier best = Tier::kHost;
   for (const auto& v : m.versions) {
     const bool called = !v->osr_loop.valid() && !v->retired && !v->enterable && !v->moved;

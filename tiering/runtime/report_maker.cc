@@ -33,7 +33,7 @@ VersionReport report_of(const Version& v) {
           v.compile_ns, v.retired.load(), v.freed,    v.inlined};
 }
 
-MethodReport report_of(const Method& m) {
+MethodReport report_of(const Method& m) UPTIER_REQUIRES(state_lock) {
   MethodReport r;
   r.method = m.id;
   r.key = m.info.key;

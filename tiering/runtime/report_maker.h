@@ -40,7 +40,7 @@ class ReportMaker {
   UnattachedCalls& unattached_calls_;
 
   // Fills in the current sampling state of a method.
-  void report_observing(const Method& m, MethodReport& r) const;
+  void report_observing(const Method& m, MethodReport& r) const UPTIER_REQUIRES(state_lock);
 };
 
 }  // namespace uptier::tiering

@@ -25,14 +25,15 @@ constexpr uint32_t kPrepareDepth = 4;
 }  // namespace
 
 bool WarmStart::warm(Method& m) {
-  bool possible = engine_.saved->is_open() && engine_.options.tier == TierMode::kAuto &&
-                  !m.info.own_code && !m.optimize_failed;
+  bool possible =
+      engine_.saved->is_open() && engine_.options.tier == TierMode::kAuto && !m.info.own_code;
   bool unknown = possible && m.has_shape() && m.saved == nullptr;
   if (!possible || unknown || !hot_before(m)) return false;
   if (!engine_.compiler->describer().describe_ahead(m)) return false;
   HeldState lock(engine_.state_mutex);
   // A method that was evicted while optimized returns in another way (control/eviction.h).
-  if (m.saved == nullptr || !m.saved->holds() || m.wants_optimized) return false;
+  if (m.optimize_failed || m.wants_optimized) return false;
+  if (m.saved == nullptr || !m.saved->holds()) return false;
   Decision d = engine_.observer->advisor.ask_saved(m, engine_.system->snapshot(m));
   return d.action == Action::kSpecialize && !d.osr_loop.valid();
 }

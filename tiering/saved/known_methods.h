@@ -47,11 +47,11 @@ class KnownMethods {
   // A method was compiled ahead of its first call.
   void note_made_ahead() { made_ahead_ = true; }
   // A method was called, perhaps for the first time.
-  void note_call(Method& m) {
+  void note_call(Method& m) UPTIER_REQUIRES(state_lock) {
     if (m.first_call == 0) m.first_call = ++first_calls_;
   }
   // Adds the position of a method's first call, if it was recorded.
-  void tell_first_call(const Method& m, CallProfile& calls) const;
+  void tell_first_call(const Method& m, CallProfile& calls) const UPTIER_REQUIRES(state_lock);
 
  private:
   std::atomic<bool> wanted_{true}, wanted_early_{true};

@@ -40,7 +40,7 @@ std::atomic<const Version*>* place_of(Method& m, const Version& v) {
   return there ? place : nullptr;
 }
 
-bool can_move(const Method& m) {
+bool can_move(const Method& m) UPTIER_REQUIRES(state_lock) {
   const Version* best = m.optimized.load(std::memory_order_relaxed);
   bool guarded = best != nullptr && best->general != nullptr;
   return !m.removed && !m.unlinked && !guarded &&

@@ -408,7 +408,7 @@ namespace {
 
 // There is code for the loop now, so frames that entered its header in the copy of another loop can
 // go back.
-void let_observed_back(const Method& m, LoopId loop) {
+void let_observed_back(const Method& m, LoopId loop) UPTIER_REQUIRES(state_lock) {
   for (const auto& v : m.versions) {
     bool copy = !v->freed && v->code != nullptr && v->code->observed_loop().valid();
     bool may = copy && loop.index() < v->polls.words().size() && !v->scope.inner[loop.index()];

@@ -105,6 +105,7 @@ void GoneHosts::await_tellers(std::span<const MethodId> methods) {
   HeldState lock(state_mutex_);
   told_.wait(lock, [&] {
     return std::ranges::none_of(methods, [&](MethodId id) {
+      state_lock.known_held();
       const Method* m = methods_.known(id);
       return m != nullptr && m->host_use == HostUse::kTold &&
              m->teller != std::this_thread::get_id();
