@@ -28,7 +28,6 @@
 #include "sampler/fast_sample.h"
 #include "tiering/base/state_lock.h"
 #include "tiering/base/stress.h"
-#include "tiering/base/waited_mutex.h"
 #include "tiering/model/method_table.h"
 #include "tiering/model/threads.h"
 #include "tiering/policy/policy.h"
