@@ -111,7 +111,7 @@ class Reader {
   // event that named it was lost.
   std::string suffix(const std::string& task, uint32_t method) const {
     const auto name = read_.names.find(method);
-    const std::string number = " #" + std::to_string(method);
+    std::string number = " #" + std::to_string(method);
     if (task.ends_with(number)) return number;
     const std::string named = name == read_.names.end() ? "" : " " + name->second;
     return task.ends_with(named) ? named : "";

@@ -13,7 +13,7 @@ namespace {
 std::filesystem::path library_folder() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  const auto built = self / "tracing";
+  auto built = self / "tracing";
   if (std::filesystem::is_directory(built, error)) return built;
   return (self / UPTIER_LIBRARY_FOLDER).lexically_normal();
 }

@@ -39,8 +39,7 @@ TargetAssembler::Input assembler_input(const BaselineCompiler::Input& in, bool h
 }  // namespace
 
 BaselineCompiler::BaselineCompiler(const Input& in)
-    : in_(in.compile),
-      request_(in.request),
+    : request_(in.request),
       frame_(in.frame),
       f_(in.function),
       instrumented_(in.request.copy == Copy::kInstrumented),

@@ -104,7 +104,6 @@ class BaselineCompiler {
   bool held(Block b) const { return !instrumented_ && !held_.empty() && held_[b.index()]; }
   bool crosses_held(const Edge& e) const { return held(current_) != held(e.to); }
 
-  const CompileInput& in_;
   const BaselineRequest& request_;
   const FrameLayout& frame_;
   const Function& f_;

@@ -18,7 +18,6 @@
 namespace uptier::jit {
 namespace {
 
-constexpr uint64_t kPage = CodeSpace::kPage;
 constexpr uint64_t kReach = uint64_t{1} << 31;  // the reach of a signed 32-bit displacement
 constexpr uint8_t kInt3 = 0xcc;
 constexpr int kMapFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;

@@ -1,5 +1,6 @@
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "jit/frontend/parse.h"
@@ -43,7 +44,7 @@ std::optional<uint64_t> parse_float(std::string_view s) {
     auto bits = parse_unsigned(s.substr(4));
     bool fits = bits && *bits <= std::numeric_limits<U>::max() && !negative;
     F v = fits ? std::bit_cast<F>(static_cast<U>(*bits)) : F{0};
-    return v != v ? bits : std::nullopt;
+    return std::isnan(v) ? bits : std::nullopt;
   }
   bool hex = starts_hex(s);
   if (hex) s.remove_prefix(2);

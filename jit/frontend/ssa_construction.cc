@@ -5,7 +5,6 @@
 
 namespace uptier {
 
-using jit::Inst;
 using jit::InstId;
 
 // ---- Dominators -------------------------------------------------------------------------------

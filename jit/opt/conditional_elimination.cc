@@ -102,7 +102,7 @@ class ConditionSettler {
       bool same = said && said->op == c.op && said->type == c.type && said->a == c.a &&
                   said->b == c.b && said->holds == c.holds;
       bool seen = control_.position[p.from.index()] < control_.position[b.index()];
-      if (!same && !(seen && look(c, p.from) == 1)) return;
+      if (!same && (!seen || look(c, p.from) != 1)) return;
     }
     c.*side = f_.params(b)[n];
     note(c, b);

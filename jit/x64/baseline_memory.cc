@@ -24,12 +24,12 @@ Mem BaselineAssembler::address(const Access& at) {
 
 // rdi, rcx and rax are pushed because they may hold arguments of the function.
 void BaselineAssembler::frame_memory(Value result, uint64_t bytes) {
-  for (Gp r : {x86::rdi, x86::rcx, x86::rax}) a_.push(r);
+  for (const Gp& r : {x86::rdi, x86::rcx, x86::rax}) a_.push(r);
   a_.lea(x86::rdi, x86::ptr(x86::rbp, in_.frame.memory));
   a_.mov(x86::ecx, imm(bytes / 8));
   a_.xor_(x86::eax, x86::eax);
   a_.rep().stosq();
-  for (Gp r : {x86::rax, x86::rcx, x86::rdi}) a_.pop(r);
+  for (const Gp& r : {x86::rax, x86::rcx, x86::rdi}) a_.pop(r);
   Gp d = values_.new_gp();
   a_.lea(d, x86::ptr(x86::rbp, in_.frame.memory));
   values_.define(result, d);

@@ -7,6 +7,8 @@ typedef struct c_counts {
   int end_after;  // ends its own subscription after so many records; 0: never
   int records, compiled, installed, gaps, ended;
   uint64_t last;
+  int left, evicted, lost_records;
+  uint64_t lost;
 } c_counts;
 
 static void count(void* user, const uptier_event* e) {
@@ -28,12 +30,27 @@ static void count_installed(void* user, const uptier_event* e) {
   ((c_counts*)user)->installed += e->kind == UPTIER_EVENT_INSTALLED && e->bytes != 0;
 }
 
+static void count_left(void* user, const uptier_event* e) {
+  ((c_counts*)user)->left += e->kind == UPTIER_EVENT_LEFT && e->thread_sequence != 0;
+}
+
+static void count_evicted(void* user, const uptier_event* e) {
+  ((c_counts*)user)->evicted += e->kind == UPTIER_EVENT_EVICTED && e->method.id != 0;
+}
+
+static void count_lost(void* user, const uptier_event* e) {
+  c_counts* c = user;
+  c->lost_records += e->kind == UPTIER_EVENT_LOST;
+  c->lost += e->count;
+}
+
 uptier_status c_subscribe(c_counts* c, uptier_error* error) {
   const uptier_subscriber s = {sizeof s, c, count, 0};
   return uptier_runtime_subscribe(c->runtime, &s, &c->self, &c->last, error);
 }
 
 uptier_status c_subscribe_code(c_counts* c, uptier_error* error) {
-  const uptier_code_events s = {sizeof s, c, count_compiled, count_installed, NULL, NULL, NULL};
+  const uptier_code_events s = {
+      sizeof s, c, count_compiled, count_installed, count_left, count_evicted, count_lost};
   return uptier_runtime_subscribe_code(c->runtime, &s, &c->self, NULL, error);
 }

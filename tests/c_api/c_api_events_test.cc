@@ -8,6 +8,8 @@ struct c_counts {
   int end_after;
   int records, compiled, installed, gaps, ended;
   uint64_t last;
+  int left, evicted, lost_records;
+  uint64_t lost;
 };
 uptier_status c_subscribe(c_counts*, uptier_error*);
 uptier_status c_subscribe_code(c_counts*, uptier_error*);
@@ -86,6 +88,91 @@ TEST_F(CApiEvents, calls_that_change_state_are_refused_in_a_subscriber) {
   EXPECT_EQ(hosts_[0].drops, 0);
   EXPECT_EQ(invoke(tries.method, {5}), UPTIER_OK);  // still in service
   EXPECT_EQ(outcome_.bits, 25u);
+}
+
+// Fails its guard if x is 1000 or more.
+void guarded(uptier_builder* b) {
+  uptier_value x = uptier_build_param(b, 0);
+  uptier_build_frame_state(b, 0, &x, 1);
+  uptier_value small = uptier_build_binary(b, UPTIER_OP_LT_S, x, uptier_build_i64(b, 1000));
+  uptier_build_guard(b, small, UPTIER_GUARD_TYPE);
+  uptier_build_ret(b, x);
+}
+
+// Calls another method `n` times.
+Body calls(uptier_method callee) {
+  return [callee](uptier_builder* b) {
+    uptier_variable left = uptier_build_declare(b, UPTIER_TYPE_I64);
+    uptier_build_def(b, left, uptier_build_param(b, 0));
+    uptier_block head = uptier_build_create_block(b), body = uptier_build_create_block(b),
+                 done = uptier_build_create_block(b);
+    uptier_build_jump(b, head);
+    uptier_build_switch_to(b, head);
+    uptier_build_loop_header(b, 0, nullptr, 0);
+    uptier_build_branch(b, uptier_build_unary(b, UPTIER_OP_EQZ, uptier_build_use(b, left)), done,
+                        body);
+    uptier_build_seal(b, body);
+    uptier_build_seal(b, done);
+    uptier_build_switch_to(b, body);
+    uptier_value large = uptier_build_i64(b, 4000);
+    uptier_build_call(b, callee, &large, 1);
+    uptier_build_def(
+        b, left,
+        uptier_build_binary(b, UPTIER_OP_SUB, uptier_build_use(b, left), uptier_build_i64(b, 1)));
+    uptier_build_jump(b, head);
+    uptier_build_seal(b, head);
+    uptier_build_switch_to(b, done);
+    uptier_build_ret(b, uptier_build_use(b, left));
+  };
+}
+
+TEST_F(CApiEvents, every_frame_that_leaves_code_is_told_or_counted_as_lost) {
+  create({{"tier", "optimized"}});
+  c_counts code = {};
+  code.runtime = runtime_;
+  ASSERT_EQ(c_subscribe_code(&code, &error_), UPTIER_OK) << error_.message;
+  uptier_method_info info = info_of("guarded", &keep({guarded}), signature(1));
+  info.host_resume = [](const uptier_host_frame* f) { return f->slots[0]; };
+  uptier_method callee = {};
+  ASSERT_EQ(uptier_runtime_add_method(runtime_, &info, &callee, &error_), UPTIER_OK);
+  uptier_method caller = add("caller", keep({calls(callee)}), signature(1));
+  // A few are told. Of many at once, some are lost.
+  ASSERT_EQ(invoke(caller, {10}), UPTIER_OK);
+  ASSERT_EQ(uptier_runtime_flush(runtime_), UPTIER_OK);
+  EXPECT_EQ(code.left, 10);
+  EXPECT_EQ(code.lost_records, 0);
+  ASSERT_EQ(invoke(caller, {100'000}), UPTIER_OK);
+  uptier_runtime_destroy(runtime_);
+  runtime_ = nullptr;
+  EXPECT_GT(code.lost_records, 0);
+  EXPECT_EQ(code.left + code.lost, 100'010u);
+}
+
+// Some 2 KiB of code.
+void large(uptier_builder* b) {
+  uptier_value x = uptier_build_param(b, 0);
+  for (int i = 0; i < 200; ++i) {
+    x = uptier_build_binary(b, UPTIER_OP_MUL, x, uptier_build_param(b, 0));
+    x = uptier_build_binary(b, UPTIER_OP_ADD, x, uptier_build_i64(b, i));
+  }
+  uptier_build_ret(b, x);
+}
+
+TEST_F(CApiEvents, methods_that_give_up_their_code_are_told) {
+  create({{"code_budget", "65536"}});
+  c_counts code = {};
+  code.runtime = runtime_;
+  ASSERT_EQ(c_subscribe_code(&code, &error_), UPTIER_OK) << error_.message;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(invoke(add("large", keep({large}), signature(1)), {1}), UPTIER_OK);
+  }
+  uptier_totals totals = {};
+  totals.size = sizeof totals;
+  ASSERT_EQ(uptier_runtime_totals(runtime_, &totals, &error_), UPTIER_OK) << error_.message;
+  uptier_runtime_destroy(runtime_);
+  runtime_ = nullptr;
+  EXPECT_GT(code.evicted, 0);
+  EXPECT_EQ(static_cast<uint64_t>(code.evicted), totals.evictions);
 }
 
 TEST_F(CApiEvents, wrong_arguments_are_refused) {

@@ -48,6 +48,16 @@ const size_t c_layout[] = {
     sizeof(uptier_profile_entry),
     sizeof(uptier_address),
     offsetof(uptier_address, flags),
+    sizeof(uptier_event),
+    offsetof(uptier_event, version),
+    offsetof(uptier_event, text),
+    sizeof(uptier_subscription),
+    sizeof(uptier_subscriber),
+    offsetof(uptier_subscriber, kinds),
+    sizeof(uptier_code_events),
+    offsetof(uptier_code_events, lost),
+    sizeof(uptier_place),
+    sizeof(uptier_place_frame),
 };
 
 // gcd(a, b): while (b != 0) { t = a % b; a = b; b = t; } return a;

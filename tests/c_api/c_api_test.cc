@@ -74,7 +74,17 @@ TEST(CApiHeader, a_c_compiler_reads_the_same_numbers_and_layouts) {
                            sizeof(uptier_profile_answer),
                            sizeof(uptier_profile_entry),
                            sizeof(uptier_address),
-                           offsetof(uptier_address, flags)};
+                           offsetof(uptier_address, flags),
+                           sizeof(uptier_event),
+                           offsetof(uptier_event, version),
+                           offsetof(uptier_event, text),
+                           sizeof(uptier_subscription),
+                           sizeof(uptier_subscriber),
+                           offsetof(uptier_subscriber, kinds),
+                           sizeof(uptier_code_events),
+                           offsetof(uptier_code_events, lost),
+                           sizeof(uptier_place),
+                           sizeof(uptier_place_frame)};
   for (size_t i = 0; i < std::size(layout); ++i) EXPECT_EQ(c_layout[i], layout[i]) << i;
 }
 

@@ -12,8 +12,7 @@ namespace uptier::tiering {
 
 // Returns the values of the counters that a body asks for, for one of the `runs` (above 0) that the
 // profile stands for. Pure.
-std::vector<jit::KnownCount> counts_in(const MethodProfile& p, const jit::Function& f, double runs)
-    UPTIER_REQUIRES(state_lock);
+std::vector<jit::KnownCount> counts_in(const MethodProfile& p, const jit::Function& f, double runs);
 
 // Writes into a method's body, as described, the counts of this run; if the run has observed too
 // little, those of an average earlier run.

@@ -12,7 +12,7 @@ namespace uptier::tiering {
 
 // Returns the data of a profile about a site of select_probes.h; no executions if there is none, or
 // if the site has counted something else. Pure.
-jit::SelectTurns turns_at(const MethodProfile& p, SiteId site) UPTIER_REQUIRES(state_lock);
+jit::SelectTurns turns_at(const MethodProfile& p, SiteId site);
 
 // Writes into the selects of a method's body, as described, the outcomes of their conditions in
 // this run; if it has observed too little, those of earlier runs.

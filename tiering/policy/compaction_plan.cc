@@ -118,7 +118,7 @@ std::string RelayPlan::text() const {
   std::snprintf(text, sizeof text,
                 "%s: %zu bodies, %llu bytes; pages with code %u -> %u (holes %.2f)",
                 kWhy[static_cast<size_t>(why)], order.size(),
-                static_cast<unsigned long long>((hot_lines + cold_lines) * kBytesInLine),
+                static_cast<unsigned long long>(hot_lines + cold_lines) * kBytesInLine,
                 pages_before, pages_after, holes);
   return text;
 }

@@ -6,14 +6,13 @@
 namespace uptier::tiering {
 
 class AttachedThread;
-struct Engine;
 struct Method;
 class Notes;
 
 class Counters {
  public:
-  // All outlive this.
-  Counters(Engine& engine, Notes& notes) : engine_(engine), notes_(notes) {}
+  // `notes` outlives this.
+  explicit Counters(Notes& notes) : notes_(notes) {}
 
   // Returns whether the thread has counters for a method; allocates them if necessary.
   bool has_slab(Method& m, AttachedThread& t) noexcept;
@@ -23,7 +22,6 @@ class Counters {
   void lose_sample(Method& m, AttachedThread& t) noexcept;
 
  private:
-  Engine& engine_;
   Notes& notes_;
 };
 

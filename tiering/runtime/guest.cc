@@ -5,7 +5,7 @@ namespace uptier::tiering {
 Guest::Guest(Engine& engine, GuestWaits& waits)
     : waits(waits),
       notes(engine, waits),
-      counters(engine, notes),
+      counters(notes),
       samples(engine, waits, notes),
       unattached(engine),
       events(engine, notes, samples),

@@ -98,7 +98,7 @@ Report ReportMaker::make_report() const {
   r.relay = engine_.relay->report();
   r.compile_rate_ns = engine_.machine->compile_ns();
   r.time = engine_.stack_sampling->report();
-  if (std::optional<double> share = engine_.rates->spent_share()) r.overhead_share = *share;
+  r.overhead_share = engine_.rates->spent_share();
   return r;
 }
 

@@ -85,7 +85,7 @@ class Perfetto final : public Tool {
   }
 
   std::string name_of(const uptier_trace_record& r) const {
-    const std::string name = event_name(r.event);
+    std::string name = event_name(r.event);
     if (!name.empty()) return name;
     if (r.type >> 1 == UPTIER_TRACE_ARGUMENTS && r.user_data != nullptr) {
       const char* function = static_cast<const uptier_trace_arguments*>(r.user_data)->function;

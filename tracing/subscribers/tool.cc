@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <new>
 
@@ -117,7 +118,7 @@ std::string Tool::value_text(const uptier_trace_value& v) const {
   switch (v.kind) {
     case UPTIER_TRACE_INT: return std::to_string(v.as.integer);
     case UPTIER_TRACE_REAL:
-      if (v.as.real - v.as.real != 0) return "null";  // JSON has neither infinities nor NaN
+      if (!std::isfinite(v.as.real)) return "null";  // JSON has neither infinities nor NaN
       std::snprintf(number, sizeof number, "%.17g", v.as.real);
       return number;
     case UPTIER_TRACE_STRING: {
