@@ -47,6 +47,7 @@ struct ProfileMergeCommand {
   uint64_t cap = 0;      // runs that one host counts for at most; 0: all it has
   uint64_t quorum = 0;   // hosts that must have seen an entry; 0: any
   bool by_file = false;  // cap and quorum count files, not hosts
+  bool json = false;     // prints what was said, and the output's name, as JSON
   std::string methods;   // only methods whose names are like this glob; empty: all
   std::vector<std::string> modules;  // only methods of modules with these keys; empty: all
 };

@@ -41,7 +41,9 @@
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/input_file.h"
+#include "tools/json_out.h"
 #include "tools/merge_messages.h"
+#include "tools/merge_said.h"
 #include "tools/merge_voters.h"
 #include "tools/profile_commands.h"
 #include "tools/streams.h"
@@ -129,8 +131,9 @@ class Merge {
   bool filters() const { return !command_.methods.empty() || !modules_.empty(); }
   void filter(ProfileFile& sum) const;
   void finish(Profile& sum) const;
-  void tell(const MergeReport& report) const;
-  int write(const ProfileFile& rest, profile::SegmentWriter& writer) const;
+  void tell(const MergeReport& report);
+  int write(const ProfileFile& rest, profile::SegmentWriter& writer);
+  int say_json(const std::string& output, uint64_t runs) const;
 
   const ProfileMergeCommand& command_;
   MergeVoters voters_;
@@ -143,10 +146,14 @@ class Merge {
   uint64_t largest_ = 0;     // of them
   uint64_t latest_ = 0;
   uint64_t known_ = 0;
+  MergeSaid said_;
   std::deque<Share> shares_;
 };
 
 int Merge::parse() {
+  if (command_.json && command_.out == kStream) {
+    return fail(kUsage, "--json and the profile cannot both go to stdout: give -o a file");
+  }
   std::vector<std::string> paths;
   for (const std::string& word : command_.files) {
     Input input;
@@ -359,12 +366,18 @@ bool Merge::shared_runs() const {
   return std::ranges::adjacent_find(all) != all.end();
 }
 
-void Merge::tell(const MergeReport& r) const {
+void Merge::tell(const MergeReport& r) {
   for (const Input& input : inputs_) {
-    for (const std::string& what : input.told) fail(kOk, input.path + ": " + what);
+    for (const std::string& what : input.told) said_.say(input.path, what);
   }
-  if (known_ != 0) fail(kOk, std::to_string(known_) + " uploads were already in other files");
-  for (const std::string& what : merge_messages(r)) fail(kOk, what);
+  if (known_ != 0) said_.say("", std::to_string(known_) + " uploads were already in other files");
+  for (const std::string& what : merge_messages(r)) said_.say("", what);
+}
+
+int Merge::say_json(const std::string& output, uint64_t runs) const {
+  std::vector<std::string> files;
+  for (const Input& input : inputs_) files.push_back(input.path);
+  return print_json(said_.json(output, files, runs, known_));
 }
 
 // The rest is no longer the sum of any runs, so their names are dropped.
@@ -459,15 +472,16 @@ void add_methods(const Profile& sum, profile::SegmentWriter& writer) {
   }
 }
 
-int Merge::write(const ProfileFile& rest, profile::SegmentWriter& writer) const {
+int Merge::write(const ProfileFile& rest, profile::SegmentWriter& writer) {
   writer.add(rest.profile.inlined);
   const bool told = !voters_.asked() || rest.foreign.empty();
   if (!told)
-    fail(kOk, "data of other tools was left out: it does not say which host it comes from");
+    said_.say("", "data of other tools was left out: it does not say which host it comes from");
   if (!voters_.asked()) writer.add(rest.foreign);
   const profile::SegmentPieces pieces = writer.finish(rest.info, {}, {}, &rest.calls, {}, nullptr);
-  Status s = write_output(piece_name(command_.out, pieces), pieces);
-  return s ? kOk : fail(kFailed, s.error().message);
+  const std::string name = piece_name(command_.out, pieces);
+  if (Status s = write_output(name, pieces); !s) return fail(kFailed, s.error().message);
+  return command_.json ? say_json(name, rest.info.runs) : kOk;
 }
 
 int Merge::write_at_once() {

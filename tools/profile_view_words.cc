@@ -59,6 +59,7 @@ void ProfileViewWords::add_merge(CLI::App& profile, int& code) {
   merge->add_flag("--by-file", m.by_file, "applies cap and quorum to files, not hosts");
   merge->add_option("--threads", m.threads, "number of threads; 0: as many as help")
       ->check(CLI::Range(0, 64));
+  merge->add_flag("--json", m.json, "the result and all messages as JSON, on stdout");
   merge->callback([this, &code] { code = profile_merge(merge_); });
 }
 

@@ -2,6 +2,8 @@
 // inputs that it leaves out and names.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "profile/base/checksum.h"
 #include "profile/data/text.h"
 #include "profile/upf/idb.h"
@@ -96,6 +98,31 @@ Bytes database(uint64_t hits) {
   profile::append_chunk(out, profile::kIdbStringTable, 0, strings.content());
   profile::append_chunk(out, profile::kIdbInstrumentTable, 0, table);
   return out;
+}
+
+TEST_F(MergeInputs, json_has_the_result_and_all_messages) {
+  write_bytes("a.trace", trace_of(16));
+  Bytes torn = trace_of(8);
+  torn.resize(torn.size() - 3);
+  write_bytes("torn.trace", torn);
+  test::RunResult r = tool("profile merge --json -o sum a.trace torn.trace a.trace");
+  ASSERT_EQ(r.code, 0) << r.err;
+  const auto said = nlohmann::json::parse(r.out);
+  EXPECT_EQ(said["output"], "sum");
+  EXPECT_EQ(said["runs"], 2);
+  EXPECT_EQ(said["known_uploads"], 1);
+  EXPECT_EQ(said["messages"][0], "1 uploads were already in other files");
+  ASSERT_EQ(said["files"].size(), 3u);
+  EXPECT_EQ(said["files"][0]["path"], "a.trace");
+  EXPECT_TRUE(said["files"][0]["messages"].empty());
+  ASSERT_EQ(said["files"][1]["messages"].size(), 1u);
+  // People read the same.
+  EXPECT_NE(r.err.find("torn.trace: " + said["files"][1]["messages"][0].get<std::string>()),
+            std::string::npos)
+      << r.err;
+  r = tool("profile merge --json -o - a.trace");
+  EXPECT_EQ(r.code, 2);
+  EXPECT_NE(r.err.find("--json and the profile cannot both go to stdout"), std::string::npos);
 }
 
 TEST_F(MergeInputs, tables_of_other_tools_come_through_merges_and_saves) {

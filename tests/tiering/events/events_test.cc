@@ -130,6 +130,23 @@ TEST(Events, full_queue_leaves_one_loss_record_in_its_place_and_loses_no_decisio
   EXPECT_EQ(at(4).event.sequence, kFits + 7);
 }
 
+TEST(Events, late_subscriber_is_told_of_its_own_losses_only) {
+  constexpr uint64_t kFits = tiering::EventQueue::kMost;
+  Events events;
+  Keeper early, late;
+  ASSERT_TRUE(events.subscribe(early, kAllEvents).ok());
+  for (uint64_t i = 0; i < kFits + 3; ++i) events.emit(event(Kind::kFlushed, i));
+  ASSERT_TRUE(events.subscribe(late, kAllEvents).ok());
+  for (uint64_t i = 0; i < 2; ++i) events.emit(event(Kind::kFlushed, i));
+  events.deliver();
+  ASSERT_EQ(late.kept.size(), 1u);
+  EXPECT_EQ(late.kept[0].event.kind, Kind::kLost);
+  EXPECT_EQ(late.kept[0].event.sequence, kFits + 4);
+  EXPECT_EQ(late.kept[0].event.count, 2u);
+  ASSERT_EQ(early.kept.size(), kFits + 2);
+  EXPECT_EQ(early.kept[kFits].event.count, 3u);
+}
+
 TEST(Events, guest_records_follow_the_number_that_their_thread_saw) {
   Events events;
   Keeper all;
