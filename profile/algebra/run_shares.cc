@@ -5,13 +5,13 @@
 #include <set>
 
 #include "profile/algebra/algebra.h"
-#include "profile/data/estimate.h"
 
 namespace uptier::profile {
 namespace {
 
 constexpr double kZ = 1.96;  // as in estimate_of
 constexpr double kExact = std::numeric_limits<double>::infinity();
+constexpr double kUnknownSeconds = 1;
 
 // Executions with their variance.
 struct Noisy {
@@ -29,14 +29,6 @@ struct Noisy {
 
 double square(double x) { return x * x; }
 
-// Returns 1 / n: the variance of a proportion of the block's executions, for f (1 - f) = 1.
-double inverse_of_samples(const MethodProfile& m, uint64_t count, uint64_t estimate) {
-  if (count == 0 || estimate <= count) return 0;
-  const Estimate e = estimate_in(m, count, estimate);
-  const double unseen = 1 - static_cast<double>(count) / static_cast<double>(estimate);
-  return square((e.high - e.total) / (kZ * e.total)) / unseen;
-}
-
 SlotKind counted_kind(const MethodProfile& m) {
   long double blocks = 0;
   for (const Slot& s : m.schema.slots) {
@@ -45,29 +37,55 @@ SlotKind counted_kind(const MethodProfile& m) {
   return blocks > 0 ? SlotKind::kBlock : SlotKind::kEdge;
 }
 
+// The executions of a method's blocks, or of its edges.
+struct Sums {
+  double estimates = 0;
+  double counts = 0;
+  double busiest = 0;  // the greatest estimate
+};
+
+Sums sums_of(const MethodProfile& m, SlotKind kind) {
+  Sums sums;
+  for (const Slot& s : m.schema.slots) {
+    if (s.kind != kind || s.word >= m.estimates.size() || s.word >= m.counts.size()) continue;
+    const auto estimate = static_cast<double>(m.estimates[s.word]);
+    sums.estimates += estimate;
+    sums.counts += static_cast<double>(m.counts[s.word]);
+    sums.busiest = std::max(sums.busiest, estimate);
+  }
+  return sums;
+}
+
+// Returns n. The weights of samples add up to the calls and iterations of baseline code, or to what copies of
+// optimized code stand for, whichever is more.
+double independent_samples(const MethodProfile& m, const Sums& sums) {
+  const double samples = static_cast<double>(m.sampled_calls) + static_cast<double>(m.bursts);
+  if (m.weight_squares == 0 || samples == 0) return samples;
+  const double baseline = static_cast<double>(m.calls) + static_cast<double>(m.iterations);
+  const double copies = sums.counts > 0 ? samples * sums.estimates / sums.counts : 0;
+  const double n = square(std::max(baseline, copies)) / static_cast<double>(m.weight_squares);
+  return std::clamp(n, 1.0, samples);
+}
+
 Noisy own_executions(const MethodProfile& m) {
   const SlotKind kind = counted_kind(m);
-  Noisy sum;
-  double guessed = 0;
-  uint64_t busiest = 0, count = 0;
-  for (const Slot& s : m.schema.slots) {
-    if (s.kind != kind || s.word >= m.estimates.size() || s.word >= m.counts.size()) continue;
-    sum.total += static_cast<double>(m.estimates[s.word]);
-    sum.seen += static_cast<double>(m.counts[s.word]);
-    if (m.counts[s.word] == 0) guessed += static_cast<double>(m.estimates[s.word]);
-    if (m.counts[s.word] == 0 || m.estimates[s.word] <= busiest) continue;
-    busiest = m.estimates[s.word];
-    count = m.counts[s.word];
+  const Sums sums = sums_of(m, kind);
+  Noisy result{sums.estimates, 0, sums.counts};
+  if (sums.estimates <= sums.counts) return result;
+  const double n = independent_samples(m, sums);
+  if (n == 0) {
+    result.variance = square(sums.estimates / kZ);
+    return result;
   }
-  const double inverse = inverse_of_samples(m, count, busiest);
+  double proportions = 0;
   for (const Slot& s : m.schema.slots) {
-    if (s.kind != kind || s.word >= m.estimates.size() || s.word >= m.counts.size()) continue;
-    if (m.counts[s.word] == 0) continue;
-    const double f = static_cast<double>(m.estimates[s.word]) / static_cast<double>(busiest);
-    sum.variance += f * (1 - f) * square(static_cast<double>(busiest)) * inverse;
+    if (s.kind != kind || s.word >= m.estimates.size()) continue;
+    const double f = static_cast<double>(m.estimates[s.word]) / sums.busiest;
+    proportions += f * (1 - f);
   }
-  sum.variance += square(guessed / kZ);
-  return sum;
+  const double unseen = 1 - sums.counts / sums.estimates;
+  result.variance = proportions * square(sums.busiest) * unseen / n;
+  return result;
 }
 
 Noisy body_executions(const InlinedBody& body) {
@@ -105,7 +123,7 @@ ShareRun aligned(const RunShares& r, const std::set<PathFrame>& frames) {
 
 }  // namespace
 
-RunShares count_shares(const Profile& p) {
+RunShares count_shares(const Profile& p, double runs, double seconds) {
   std::map<MethodKey, Noisy> methods;
   for (const auto& [key, m] : p.methods) methods[key] = own_executions(m);
   for (const auto& [key, body] : p.inlined) {
@@ -118,7 +136,9 @@ RunShares count_shares(const Profile& p) {
   run.whole = all.total;
   run.observations = kExact;
   if (all.total <= 0) return run;
-  run.assumed = kCountsBetween * std::max(0.0, 1 - all.seen / all.total);
+  const double each = (seconds > 0 ? seconds : kUnknownSeconds) / std::max(1.0, runs);
+  run.assumed = kCountsBetween * (1 + kStartSeconds / each) *
+                std::max(0.0, 1 - all.seen / all.total) / std::max(1.0, runs);
   for (const auto& [key, m] : methods) {
     const double share = m.total / all.total;
     const double variance =
@@ -129,11 +149,11 @@ RunShares count_shares(const Profile& p) {
   return run;
 }
 
-RunShares time_shares(const TimeProfile& t) {
+RunShares time_shares(const TimeProfile& t, double runs) {
   RunShares run;
   run.whole = static_cast<double>(t.sampled_ns);
   if (t.sampled_ns == 0) return run;
-  run.assumed = kTimeBetween;
+  run.assumed = kTimeBetween / std::max(1.0, runs);
   const double micros = run.whole / 1000;
   run.observations =
       t.squares == 0 ? 1 : std::max(1.0, square(micros) / static_cast<double>(t.squares));
@@ -163,7 +183,10 @@ RunChanges run_changes(const std::vector<RunShares>& before, const std::vector<R
   const ShareChanges changes = share_changes(first, second, error);
   result.tested = changes.tested;
   auto item = changes.items.begin();
-  for (const PathFrame& f : frames) result.items.push_back({f, *item++});
+  for (const PathFrame& f : frames) {
+    const ShareChange& c = *item++;
+    if (c.before > 0 || c.after > 0) result.items.push_back({f, c});
+  }
   return result;
 }
 

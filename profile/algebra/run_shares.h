@@ -8,17 +8,19 @@
 //
 //     variance of a method's executions = sum over its blocks of f (1 - f) * busiest^2 / n
 //
-// where n is the number of independent samples of the busiest block, design effects included
-// (MethodProfile::estimate). A method of one block, or whose calls were all observed, has none. Blocks
-// without samples are guesses, and can be off by all of their estimate with a probability of 5 %. Inlined
-// bodies are not counted by anything exact: theirs is the variance of estimate_of, and the blocks of a
-// body are wrong together. A share is a quotient, so what the other methods vary by is part of its
-// variance (the delta method). The result is given as the number of draws with the same variance.
+// where n is the number of the method's samples (sampled calls and bursts) with the design effects of
+// clusters and of unequal weights (Kish, Survey Sampling, 1965): all executions in one sample count as one,
+// and samples of weights w as (sum w)^2 / sum w^2. A method of one block has no such noise, nor has one
+// whose calls were all observed. The blocks of a method without any sample are guesses: they are off by all
+// of their estimate with a probability of 5 %. Inlined bodies are not counted by anything exact: theirs is
+// the variance of estimate_of, and the blocks of a body are wrong together. A share is a quotient, so what
+// the other methods vary by is part of its variance (the delta method). The result is given as the number of
+// draws with the same variance.
 //
 // Runs of one program differ by more than this. No sample explains it: which methods are compiled first,
 // and what is inlined where, depends on the machine's load, and what ran before there was an instrumented
-// copy was not observed. kCountsBetween and kTimeBetween are what such runs were seen to differ by
-// (docs/accuracy.md); they matter until several runs of a side tell more.
+// copy was not observed. The constants below are what runs were seen to differ by (docs/accuracy.md); they
+// count until several runs of a side tell more.
 #pragma once
 
 #include <map>
@@ -30,8 +32,11 @@
 
 namespace uptier::profile {
 
-// Variances of a share p between runs of one program, as multiples of p (1 - p).
-inline constexpr double kCountsBetween = 5e-4;
+// Variances of a share p between runs of one program, as multiples of p (1 - p). A run of executions that
+// took `seconds` has kCountsBetween * (1 + kStartSeconds / seconds): its start is not observed as the rest
+// is. Exact counts have none.
+inline constexpr double kCountsBetween = 4e-4;
+inline constexpr double kStartSeconds = 2.5;
 inline constexpr double kTimeBetween = 2e-4;
 
 // The shares of one run. What is not in it has a share of 0.
@@ -43,11 +48,12 @@ struct RunShares {
 };
 
 // Returns the shares of executions of blocks (of edges, for a method without any), inlined bodies
-// included. O(sites).
-RunShares count_shares(const Profile& p);
+// included. `runs`: how many runs the profile is the sum of; what they differ by averages out. `seconds`:
+// of processor time that they took, 0: unknown. O(sites).
+RunShares count_shares(const Profile& p, double runs = 1, double seconds = 0);
 
 // Returns the shares of processor time, without callees; the places that are no methods have shares too.
-RunShares time_shares(const TimeProfile& t);
+RunShares time_shares(const TimeProfile& t, double runs = 1);
 
 // What became of one method or place.
 struct NamedChange {
@@ -56,7 +62,7 @@ struct NamedChange {
 };
 
 struct RunChanges {
-  std::vector<NamedChange> items;  // by frame
+  std::vector<NamedChange> items;  // by frame; without those that neither side has a share of
   size_t tested = 0;               // see ShareChanges
 };
 

@@ -58,6 +58,7 @@ double sampled_spread(std::span<const ShareRun> runs, size_t item) {
 struct Item {
   Side before, after;
   double binomial = 0;  // p (1 - p)
+  double middle = 0;    // the same for the mean of the sides, however many observations they have
   double drawn = 0;     // variance of the change from observations
   double between = 0;   // and from runs that differ
   double excess = 0;    // of the spread over that of the observations alone
@@ -76,6 +77,8 @@ Item item_of(std::span<const ShareRun> before, std::span<const ShareRun> after, 
   const double n = i.before.observations, m = i.after.observations;
   const double p = std::clamp((n * i.before.mean + m * i.after.mean) / (n + m), 0.0, 1.0);
   i.binomial = p * (1 - p);
+  const double half = std::clamp((i.before.mean + i.after.mean) / 2, 0.0, 1.0);
+  i.middle = half * (1 - half);
   i.drawn = i.binomial * (1 / n + 1 / m);
   const double draws = sampled_spread(before, at) + sampled_spread(after, at);
   i.excess = i.before.spread + i.after.spread - i.binomial * draws;
@@ -86,12 +89,12 @@ Item item_of(std::span<const ShareRun> before, std::span<const ShareRun> after, 
 
 // Returns the excess of all items together, as a multiple of p (1 - p).
 double common_excess(const std::vector<Item>& items) {
-  double excess = 0, binomial = 0;
+  double excess = 0, middle = 0;
   for (const Item& i : items) {
     excess += i.excess;
-    binomial += i.binomial * i.free();
+    middle += i.middle * i.free();
   }
-  return binomial > 0 ? std::max(0.0, excess / binomial) : 0;
+  return middle > 0 ? std::max(0.0, excess / middle) : 0;
 }
 
 // Sets the variance from runs that differ.
@@ -99,7 +102,7 @@ void set_between(std::vector<Item>& items, uint32_t degrees) {
   const double common = degrees == 0 ? 0 : common_excess(items);
   for (Item& i : items) {
     const double assumed = (i.before.assumed + i.after.assumed) / 2;
-    const double prior = i.binomial * std::max(common, assumed);
+    const double prior = i.middle * std::max(common, assumed);
     const double seen = i.free() > 0 ? std::max(0.0, i.excess / i.free()) : 0;
     const double variance =
         (kPriorDegrees * prior + degrees * seen) / static_cast<double>(kPriorDegrees + degrees);

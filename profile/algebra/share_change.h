@@ -14,7 +14,7 @@
 //
 //     noise = c * sqrt(p (1 - p) (1/N + 1/M) + between * (1/runs + 1/runs)) + (1/N + 1/M) / 2
 //
-// where p is the share in both sides together, N and M are the observations of the sides, and the last
+// where p is the share in both sides together (in `between` the mean of the sides), N and M are the observations of the sides, and the last
 // term corrects for counts being whole (Yates). c is the mean of the points of the normal distribution and
 // of Student's, weighted by the two variances (Cochran 1964), at a tail of error / (2 * tested).
 //
