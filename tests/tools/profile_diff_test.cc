@@ -181,11 +181,11 @@ TEST_F(ProfileDiff, several_files_say_what_runs_differ_by) {
 }
 
 TEST_F(ProfileDiff, markdown_is_a_table_whatever_names_are) {
-  put("a.upf", profile_of({{"a|b`c", 500}, {"main", 500}}));
-  put("b.upf", profile_of({{"a|b`c", 700}, {"main", 300}}));
+  put("a.upf", profile_of({{"main", 250}, {"a|b`c", 500}, {"rest", 250}}));
+  put("b.upf", profile_of({{"main", 150}, {"a|b`c", 700}, {"rest", 150}}));
   const std::string text = tool("profile diff a.upf b.upf --markdown --top 1").out;
   EXPECT_EQ(text,
-            "**executions: 2 of 2 methods moved beyond the noise**\n\n"
+            "**executions: 3 of 3 methods moved beyond the noise**\n\n"
             "| method | before | after | moved | noise | |\n|:--|--:|--:|--:|--:|:--|\n"
             "| `a\\|b'c` | 50.00 % | 70.00 % | **+20.00** | 0.00 | beyond the noise |\n\n"
             "One file on each side: what runs differ by is assumed; several after --before and "

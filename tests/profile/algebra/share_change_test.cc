@@ -168,6 +168,14 @@ TEST(ShareChange, rarely_seen_items_do_not_widen_the_noise_of_others) {
   EXPECT_EQ(a.items[0].noise, b.items[0].noise);
 }
 
+TEST(ShareChange, noise_is_that_of_the_formula) {
+  const ShareRun a{1, 1e-3, {{0.5, 100}, {0.5, 100}}}, b{1, 3e-3, {{0.5, 400}, {0.5, 400}}};
+  const ShareChanges c = share_changes(std::span(&a, 1), std::span(&b, 1));
+  const double inverse = 1.0 / 100 + 1.0 / 400, usual = std::sqrt(0.25 * (inverse + 2 * 2e-3));
+  EXPECT_NEAR(c.items[0].usual, usual, 1e-9);
+  EXPECT_NEAR(c.items[0].noise, normal_point(0.05 / 4) * usual + inverse / 2, 1e-9);
+}
+
 // More observations, less noise; a longer run counts for more.
 TEST(ShareChange, runs_are_weighted) {
   const std::vector<ShareRun> a = {{3, 0, {{0.2, 3000}, {0.8, 3000}}},
