@@ -54,6 +54,7 @@ bool print_row(const ProfileChanges& changes, const profile::NamedChange& item) 
   const MethodOverlap* alike = changes.alike(item.frame);
   const bool behind = alike != nullptr && (alike->behind_a || alike->behind_b);
   if (alike != nullptr) std::printf(" %9.4f", alike->value);
+  if (alike == nullptr && c.beyond) std::printf("%10s", "");
   std::printf("%s%s%s\n", c.beyond ? "  beyond the noise" : "",
               alike != nullptr && alike->mismatched ? "  other code" : "",
               behind ? "  behind" : "");

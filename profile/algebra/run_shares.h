@@ -35,8 +35,8 @@ namespace uptier::profile {
 // Variances of a share p between runs of one program, as multiples of p (1 - p). A run of executions that
 // took `seconds` has kCountsBetween * (1 + kStartSeconds / seconds): its start is not observed as the rest
 // is. Exact counts have none.
-inline constexpr double kCountsBetween = 4e-4;
-inline constexpr double kStartSeconds = 2.5;
+inline constexpr double kCountsBetween = 1.5e-4;
+inline constexpr double kStartSeconds = 7;
 inline constexpr double kTimeBetween = 2e-4;
 
 // The shares of one run. What is not in it has a share of 0.

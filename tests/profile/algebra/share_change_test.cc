@@ -10,6 +10,7 @@
 #include <random>
 
 #include "profile/algebra/quantile.h"
+#include "profile/algebra/run_shares.h"
 
 namespace uptier::profile::share_change_test {
 namespace {
@@ -125,6 +126,26 @@ TEST(ShareChange, five_points_more_of_a_great_share_are_found_by_the_samples_of_
   EXPECT_GE(pairs_found(7, 0.30, 0.35, 1, 6000), 90);
   EXPECT_LE(pairs_found(8, 0.30, 0.35, 1, 500), 50);
   EXPECT_GE(pairs_found(9, 0.30, 0.35, 6, 1000), 90);
+}
+
+// Counts of 10 s by default: samples that are worth 20,000 draws, runs that differ by less than is assumed.
+TEST(ShareChange, five_points_more_of_any_share_are_found_by_counts) {
+  constexpr double kAssumed = kCountsBetween * (1 + kStartSeconds / 10);
+  for (const double from : {0.02, 0.10, 0.30, 0.45}) {
+    Simulated simulated(15);
+    const Shares before = with_share(falling(15), 0, from),
+                 after = with_share(before, 0, from + 0.05);
+    int found = 0, wrong = 0;
+    for (int pair = 0; pair < kPairs; ++pair) {
+      ShareRun a = simulated.run(before, 20000, 5e-5), b = simulated.run(after, 20000, 5e-5);
+      ShareRun again = simulated.run(before, 20000, 5e-5);
+      a.assumed = b.assumed = again.assumed = kAssumed;
+      found += share_changes(std::span(&a, 1), std::span(&b, 1)).items[0].beyond ? 1 : 0;
+      wrong += any_beyond(share_changes(std::span(&a, 1), std::span(&again, 1))) ? 1 : 0;
+    }
+    EXPECT_GE(found, 90) << from;
+    EXPECT_LE(wrong, 10) << from;
+  }
 }
 
 TEST(ShareChange, runs_that_differ_among_themselves_widen_the_noise) {
