@@ -1,4 +1,4 @@
-// uptier profile: show, diff, top, check; and how files of any kind are read.
+// uptier profile: show, top, check; and how files of any kind are read.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -76,11 +76,6 @@ void tell(const std::string& path, const ProfileFile& file) {
   for (const std::string& what : merge_messages(file.report)) fail(kOk, path + ": " + what);
 }
 
-int write_profile(const std::string& path, const ProfileFile& file) {
-  Status s = write_output(path, profile_to_file(file));
-  return s ? int{kOk} : fail(kFailed, s.error().message);
-}
-
 unsigned long long ull(uint64_t n) { return n; }
 
 void print_info(const ProfileInfo& i) {
@@ -144,6 +139,16 @@ Result<ProfileFile> load_profile(const std::string& path) {
   return Error{ErrorCode::kCorruptInput, path + ": " + read.error().message};
 }
 
+int write_profile(const std::string& path, const ProfileFile& file) {
+  Status s = write_output(path, profile_to_file(file));
+  return s ? int{kOk} : fail(kFailed, s.error().message);
+}
+
+bool is_taken(const std::string& out) {
+  if (out == kStream) fail(kUsage, "the table goes to stdout: -o needs a file");
+  return out == kStream;
+}
+
 int open_profile(const std::string& path, ProfileFile& file) {
   Result<ProfileFile> read = load_profile(path);
   if (!read) return fail(read.error());
@@ -204,56 +209,6 @@ int profile_show(const ProfileShowCommand& command) {
     print_top(file, c.top);
   }
   return kOk;
-}
-
-namespace {
-
-// Refuses stdout for a file if the table goes there.
-bool is_taken(const std::string& out) {
-  if (out == kStream) fail(kUsage, "the table goes to stdout: -o needs a file");
-  return out == kStream;
-}
-
-// The methods whose share moved most first.
-void print_moves(const OverlapReport& r, uint64_t top) {
-  std::printf("overlap %.6f\n%-32s %9s %9s %9s %9s\n", r.program.value, "method", "share a",
-              "share b", "moved", "overlap");
-  for (size_t i = 0; i < std::min<size_t>(r.methods.size(), top); ++i) {
-    const MethodOverlap& m = r.methods[i];
-    std::printf("%-32s %9.4f %9.4f %+9.4f %9.4f%s%s\n", shortened(m.name, 32).c_str(), m.share_a,
-                m.share_b, m.share_b - m.share_a, m.value, m.mismatched ? "  other code" : "",
-                m.behind_a || m.behind_b ? "  behind" : "");
-  }
-  const auto is_behind = [](const MethodOverlap& m) { return m.behind_a || m.behind_b; };
-  explain_behind(std::ranges::any_of(r.methods, is_behind));
-}
-
-}  // namespace
-
-int profile_diff(const std::string& a, const std::string& b, uint64_t top, const std::string& out,
-                 bool json) {
-  if (is_taken(out)) return kUsage;
-  if (Status s = check_stdin({a, b}); !s) return fail(kUsage, s.error().message);
-  ProfileFile first, second;
-  if (int code = open_profile(a, first); code != kOk) return code;
-  if (int code = open_profile(b, second); code != kOk) return code;
-  OverlapReport r = compare(first.profile, second.profile);
-  std::ranges::sort(r.methods, std::greater<>{},
-                    [](const MethodOverlap& m) { return std::fabs(m.share_b - m.share_a); });
-  if (json) {
-    print_json(overlap_json(r));
-  } else {
-    print_moves(r, top);
-  }
-  if (out.empty()) return kOk;
-  uint64_t missing = profile::subtract(second.profile, first.profile);
-  if (missing != 0) {
-    fail(kOk, std::to_string(missing) + " counts of " + b + " fell below the share of " + a);
-  }
-  (void)profile::subtract(second.calls, first.calls);
-  second.foreign = {};
-  second.info.uploads.clear();  // what is left is not the sum of any runs
-  return write_profile(out, second);
 }
 
 int profile_top(const std::string& path, uint64_t n, const std::string& out, bool json) {

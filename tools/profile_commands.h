@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "profile/upf/timeline.h"
+#include "tools/profile_changes.h"
 #include "uptier/profile_file.h"
 
 namespace uptier::tools {
@@ -17,6 +18,10 @@ namespace uptier::tools {
 Result<ProfileFile> load_profile(const std::string& path);
 // The same for a command: what is wrong goes to stderr. Returns kOk, or the exit code.
 int open_profile(const std::string& path, ProfileFile& file);
+// Writes one; returns kOk, or the exit code after a message.
+int write_profile(const std::string& path, const ProfileFile& file);
+// Returns whether a file would go to stdout, where the table goes; says so.
+bool is_taken(const std::string& out);
 
 // Returns whether bytes begin like a trace.
 bool is_trace(std::span<const std::byte> bytes);
@@ -57,16 +62,20 @@ int profile_merge(const ProfileMergeCommand& c);
 void print_overlap(OverlapReport report);
 
 struct ProfileOverlapCommand {
-  std::string a, b;
+  ChangesCommand sides;
   std::string dot;     // a directory that receives a picture of each of the worst methods, or ""
   std::string module;  // says how their blocks are connected; may be ""
   uint64_t top = 10;   // how many of them
-  bool json = false;   // the comparison, with all methods
 };
 int profile_overlap(const ProfileOverlapCommand& c);
-// Prints how shares changed from a to b; `out` (may be empty) receives b minus a.
-int profile_diff(const std::string& a, const std::string& b, uint64_t top, const std::string& out,
-                 bool json);
+
+struct ProfileDiffCommand {
+  ChangesCommand sides;
+  uint64_t top = 10;  // rows of a table
+  std::string out;    // receives b minus a, if each side is one file; may be ""
+};
+// Prints how shares changed from a to b, and which changes are beyond the noise; profile_diff.cc.
+int profile_diff(const ProfileDiffCommand& c);
 int profile_top(const std::string& file, uint64_t n, const std::string& out, bool json);
 int profile_check(const std::vector<std::string>& files, bool json);
 // Prints the calls between methods, or the methods in the order of their first calls;

@@ -10,8 +10,8 @@
 #include "tools/dot.h"
 #include "tools/fail.h"
 #include "tools/json_out.h"
+#include "tools/profile_changes.h"
 #include "tools/profile_commands.h"
-#include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
@@ -33,7 +33,10 @@ std::string picture_name(size_t rank, const std::string& method) {
   return number + name + ".dot";
 }
 
-int draw(const ProfileOverlapCommand& c, const Profile& a, const Profile& b, OverlapReport r) {
+int draw(const ProfileOverlapCommand& c, const ProfileChanges& changes) {
+  const Profile& a = changes.before.sum;
+  const Profile& b = changes.after.sum;
+  OverlapReport r = changes.overlap;
   std::vector<BodyGraph> bodies;
   if (!c.module.empty()) {
     Result<std::vector<BodyGraph>> read = read_body_graphs(c.module);
@@ -62,24 +65,30 @@ int draw(const ProfileOverlapCommand& c, const Profile& a, const Profile& b, Ove
       return fail(kFailed, s.error().message);
     }
   }
-  std::fprintf(c.json ? stderr : stdout, "%zu pictures in %s\n", drawn, c.dot.c_str());
+  std::fprintf(c.sides.json ? stderr : stdout, "%zu pictures in %s\n", drawn, c.dot.c_str());
   return kOk;
 }
 
 }  // namespace
 
 int profile_overlap(const ProfileOverlapCommand& c) {
-  if (Status s = check_stdin({c.a, c.b}); !s) return fail(kUsage, s.error().message);
-  ProfileFile first, second;
-  if (int code = open_profile(c.a, first); code != kOk) return code;
-  if (int code = open_profile(c.b, second); code != kOk) return code;
-  OverlapReport r = compare(first.profile, second.profile);
-  if (c.json) {
-    print_json(overlap_json(r));
-  } else {
-    print_overlap(r);
+  ProfileChanges changes;
+  if (int code = find_changes(c.sides, changes); code != kOk) {
+    return exit_code(c.sides, changes, code);
   }
-  return c.dot.empty() ? int{kOk} : draw(c, first.profile, second.profile, std::move(r));
+  if (c.sides.json) {
+    nlohmann::ordered_json j = overlap_json(changes.overlap);
+    j.update(changes_json(c.sides, changes));
+    print_json(j);
+  } else if (c.sides.markdown) {
+    std::printf("Overlap: **%.2f %%**\n\n", 100 * changes.overlap.program.value);
+    print_changes_as_markdown(changes, c.top);
+  } else {
+    print_overlap(changes.overlap);
+    print_changes_in_short(changes);
+  }
+  const int code = c.dot.empty() ? int{kOk} : draw(c, changes);
+  return exit_code(c.sides, changes, code);
 }
 
 }  // namespace uptier::tools

@@ -1,5 +1,6 @@
 #include "tools/profile_view_words.h"
 
+#include "tools/changes_words.h"
 #include "tools/not_negative.h"
 
 namespace uptier::tools {
@@ -65,14 +66,12 @@ void ProfileViewWords::add_merge(CLI::App& profile, int& code) {
 
 void ProfileViewWords::add_diff(CLI::App& profile, int& code) {
   CLI::App* diff = profile.add_subcommand("diff", "shows how shares moved from A to B");
-  diff->add_option("A", file_)->required();
-  diff->add_option("B", other_file_)->required();
-  diff->add_option("--top", top_, "number of methods to list")
+  add_changes_words(*diff, diff_.sides);
+  diff->add_option("--top", diff_.top, "number of methods to list")
       ->check(CLI::Range(0, 1000000000))
       ->capture_default_str();
-  diff->add_option("-o,--output", output_, "writes the profile B minus A to this file");
-  diff->add_flag("--json", json_, "as JSON: all methods");
-  diff->callback([this, &code] { code = profile_diff(file_, other_file_, top_, output_, json_); });
+  diff->add_option("-o,--output", diff_.out, "writes the profile B minus A to this file");
+  diff->callback([this, &code] { code = profile_diff(diff_); });
 }
 
 void ProfileViewWords::add_top(CLI::App& profile, int& code) {

@@ -24,6 +24,7 @@ class ProfileViewWords {
 
   ProfileShowCommand show_;
   ProfileMergeCommand merge_;
+  ProfileDiffCommand diff_;
   std::string file_, other_file_, output_;
   std::vector<std::string> files_;
   uint64_t top_ = 10;

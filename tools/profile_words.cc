@@ -1,5 +1,6 @@
 #include "tools/profile_words.h"
 
+#include "tools/changes_words.h"
 #include "tools/not_negative.h"
 
 namespace uptier::tools {
@@ -15,16 +16,14 @@ std::string formats() {
 
 void ProfileWords::add_overlap(CLI::App& profile, int& code) {
   CLI::App* overlap = profile.add_subcommand("overlap", "compares two profiles");
-  overlap->add_option("A", overlap_.a)->required();
-  overlap->add_option("B", overlap_.b)->required();
+  add_changes_words(*overlap, overlap_.sides);
   overlap->add_option(
       "--dot", overlap_.dot,
       "writes pictures of the methods that differ most to this directory (graphviz)");
   overlap->add_option("--module", overlap_.module, "prog.wasm, for the edges between blocks");
-  overlap->add_option("--top", overlap_.top, "largest number of pictures")
+  overlap->add_option("--top", overlap_.top, "largest number of pictures, and of --markdown's rows")
       ->check(not_negative())
       ->capture_default_str();
-  overlap->add_flag("--json", overlap_.json, "as JSON: all kinds and methods");
   overlap->callback([this, &code] { code = profile_overlap(overlap_); });
 }
 
