@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "uptier/events.h"
+#include "uptier/gather.h"
 #include "uptier/policy.h"
 #include "uptier/runtime.h"
 #include "uptier/uptier.h"
@@ -217,6 +218,13 @@ struct CSubscription {
   std::unique_ptr<EventSubscriber> subscriber;
 };
 
+// Data that C attached to a runtime.
+struct CAttached {
+  uint64_t id;                         // for C
+  uint64_t data;                       // for Runtime::detach_data; 0 if it is a source
+  std::unique_ptr<DataSource> source;  // or null
+};
+
 // Refuses a call that a subscriber of events must not make: returns UPTIER_OK, or fills `error`.
 uptier_status check_change(const uptier_runtime& runtime, const char* call, uptier_error* error);
 
@@ -239,6 +247,9 @@ struct uptier_runtime {
   std::mutex subscribers_mutex;  // guards the next two members
   std::vector<uptier::tiering::CSubscription> subscribers = {};
   uint64_t last_subscription = 0;
+  std::mutex sources_mutex;  // guards the next two members
+  std::vector<uptier::tiering::CAttached> attached = {};
+  uint64_t last_data = 0;
   std::unique_ptr<uptier::Runtime> runtime;
   std::mutex log_mutex;                     // guards the members below
   std::vector<uptier::LogRecord> log = {};  // read from the runtime, not yet by the caller
