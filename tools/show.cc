@@ -20,7 +20,7 @@ std::string loops_as(const std::string& form, const std::vector<LoopReport>& loo
 }
 
 // One line a record: cycles since the first one, thread, method, site, tag, value.
-std::string log_text(Runtime& runtime) {
+std::string records_text(Runtime& runtime) {
   std::string out;
   char line[192];
   std::vector<LogRecord> log = runtime.read_log();
@@ -70,7 +70,7 @@ int show(Runtime& runtime, const Shown& what) {
     code |= put(what.loops_to, each ? executions_json(runtime.loop_executions(), loops)
                                     : loops_as(what.loops, loops));
   }
-  if (what.log) code |= put(what.log_to, log_text(runtime));
+  if (what.log) code |= put(what.log_to, records_text(runtime));
   return code;
 }
 
