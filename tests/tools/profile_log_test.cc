@@ -117,6 +117,23 @@ TEST_F(ProfileLog, data_is_listed) {
   EXPECT_EQ(j["user_data"][0]["bytes"], 4);
 }
 
+// From a request on the command line to the lines of a saved profile.
+TEST_F(ProfileLog, a_run_logs_where_it_is_asked_to) {
+  const std::string module = test::wasm_path("mix");
+  const std::string words = "run -O interval=1 --policy=never '--log-at=_start=begins' ";
+  const RunResult printed = tool(words + module);
+  ASSERT_EQ(printed.code, 0) << printed.err;
+  EXPECT_EQ(printed.out, test::expected_output("mix"));
+  EXPECT_NE(printed.err.find(": begins\n"), std::string::npos) << printed.err;
+  ASSERT_EQ(tool(words + "--profile run.upf " + module).code, 0);
+  const RunResult saved = tool("profile log --json run.upf");
+  EXPECT_NE(saved.out.find("\"method\":\"_start\""), std::string::npos) << saved.out;
+  EXPECT_NE(saved.out.find("\"text\":\"begins\""), std::string::npos) << saved.out;
+  const RunResult wrong = tool("run '--log-at=nobody=x' " + module);
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("it names no function of the module"), std::string::npos) << wrong.err;
+}
+
 TEST_F(ProfileLog, a_file_without_logs_prints_nothing) {
   write_text("empty.upf", "");
   EXPECT_EQ(tool("profile log --json empty.upf").out, "");
