@@ -48,6 +48,12 @@ const size_t c_layout[] = {
     sizeof(uptier_profile_entry),
     sizeof(uptier_address),
     offsetof(uptier_address, flags),
+    sizeof(uptier_data),
+    sizeof(uptier_piece),
+    sizeof(uptier_gathered_instrument),
+    sizeof(uptier_data_source),
+    sizeof(uptier_gather_report),
+    sizeof(uptier_log_format),
 };
 
 // gcd(a, b): while (b != 0) { t = a % b; a = b; b = t; } return a;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "profile/data/text.h"
 #include "tests/support/program_runs.h"
 #include "tests/support/runtime_host.h"
 #include "uptier/profile_file.h"
@@ -383,6 +384,54 @@ TEST_F(Gather, a_subscriber_may_be_a_source) {
   EXPECT_EQ(hits("p.upf"), counter.installed);
   ASSERT_TRUE(r->runtime->detach_data(counter));
   ASSERT_TRUE(r->runtime->unsubscribe(counter));
+}
+
+// work() calls leaf() three times; `more` comes after that.
+std::string work(const std::string& more) {
+  return R"(
+func @leaf(i64) -> i64 {
+b0(v0: i64):
+  v1 = const.i64 1
+  v2 = add.i64 v0, v1
+  return v2
+}
+func @work(i64) -> i64 {
+b0(v0: i64):
+  v1 = call @leaf(v0)
+  v2 = call @leaf(v1)
+  v3 = call @leaf(v2)
+)" + more +
+         "}\n";
+}
+
+// The saved profile of the old code matches the new code; so instruments that are kept by the old
+// code's hash are found by the new one.
+TEST_F(Gather, changed_methods_name_the_code_that_they_were_made_from) {
+  const std::string texts[] = {
+      work("  branch v3, b1, b2\nb1:\n  return v3\nb2:\n  return v0\n"),
+      work("  branch v3, b1, b2\nb1:\n  return v3\nb2:\n  branch v0, b3, b4\nb3:\n  return v0\n"
+           "b4:\n  return v1\n")};
+  std::string hashes[2];
+  for (int run = 0; run < 2; ++run) {
+    IrRuntime r(parse_or_die(texts[run]), options("p.upf"));
+    for (uint64_t i = 0; i < 50; ++i) r.call("work", {i});
+    r.runtime->flush();
+    for (const auto& [key, m] : r.runtime->profile().methods) {
+      if (m.name == "work") hashes[run] = profile::hex(m.schema.cfg_hash);
+    }
+    EXPECT_EQ(r.runtime->saved_report().matched, run == 0 ? 0u : 1u);
+    const uint64_t words[] = {7};
+    if (run == 0) {
+      ASSERT_TRUE(r.runtime->import_counters({"calc", hashes[0], {"hits"}, words, ""}).ok());
+    }
+    save(r);
+  }
+  ASSERT_NE(hashes[0], hashes[1]);
+  const std::string file = slurp(path("p.upf"));
+  const auto a = query(bytes_of(file), "calc", hashes[1], "hits");
+  ASSERT_TRUE(a);
+  EXPECT_EQ(std::get<CounterAnswer>(a->what).count, 7u);
+  EXPECT_EQ(a->changes, 1u);
 }
 
 TEST_F(Gather, counters_of_other_code_are_read_at_each_save) {
