@@ -2,7 +2,7 @@
 //
 //     FUNCTION[@OFFSET]=TEXT       fib=n is {0}      sum@0x5c=after {1:u} rounds: {2}
 //
-// FUNCTION is a name of the module or a number. OFFSET is that of an instruction in the module's
+// FUNCTION is a name of the module or a number. OFFSET is where an instruction lies in the module's
 // bytes, as wasm-objdump -d prints it; without it, the function's first instruction. The line is
 // logged before the instruction, whenever an instrumented copy executes it. {N} stands for the
 // value of local N, {N:u} and {N:x} for an unsigned and a hexadecimal one; {{ and }} are braces.

@@ -117,7 +117,7 @@ std::vector<LogLine> log_lines(std::span<const LogRecord> records, uint64_t* inc
       at->second.arguments.push_back(r.value);
     } else {
       if (at != open.end()) open.erase(at), ++lost;
-      // Of a line that has lost its beginning, only the last record counts.
+      // A line that has lost its beginning is counted at its last record.
       if (index > 0) {
         lost += index + 1 == arguments;
         continue;
