@@ -15,10 +15,11 @@ void LogRing::push(const LogRecord& r, uint64_t* lost) noexcept {
     ++*s.lost;
     lost_.store(lost_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  s.place.store(uint64_t{r.method} << 32 | r.site, std::memory_order_relaxed);
-  s.tag.store(r.tag, std::memory_order_relaxed);
-  s.value.store(r.value, std::memory_order_relaxed);
-  s.cycles.store(r.cycles, std::memory_order_relaxed);
+  // Released for peek(): see head_.
+  s.place.store(uint64_t{r.method} << 32 | r.site, std::memory_order_release);
+  s.tag.store(r.tag, std::memory_order_release);
+  s.value.store(r.value, std::memory_order_release);
+  s.cycles.store(r.cycles, std::memory_order_release);
   s.lost = lost;
   head_.store(head + 1, std::memory_order_release);  // pairs with read
 }

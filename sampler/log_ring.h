@@ -43,6 +43,9 @@ class LogRing {
   // Removes the oldest records, at most `most`, and appends them to `out`.
   void read(std::vector<LogRecord>& out, uint64_t most = UINT64_MAX);
 
+  // Appends copies of the waiting records to `out`, and leaves them in the ring. Thread: as read.
+  void peek(std::vector<LogRecord>& out) const;
+
   uint64_t capacity() const { return mask_ + 1; }
   // Records so far, in total. Any thread; monotonic.
   uint64_t pushed() const { return head_.load(std::memory_order_relaxed); }
@@ -62,6 +65,7 @@ class LogRing {
   static_assert(sizeof(Slot) == 64);
 
   LogRing(Reservation memory, uint64_t records);
+  static LogRecord record_of(const Slot& s);
   Slot& slot(uint64_t position) const noexcept {
     return static_cast<Slot*>(memory_.data())[position & mask_];
   }
@@ -69,7 +73,8 @@ class LogRing {
   Reservation memory_;
   uint64_t mask_;
   // Positions only grow. head_ is released by push after the words of a record and acquired by
-  // read before it copies them.
+  // read before it copies them. push moves tail_ past a record before it overwrites the words; it
+  // releases the words, so a reader that has seen a new one (acquire) sees the new tail_ as well.
   alignas(64) std::atomic<uint64_t> head_{0};
   std::atomic<uint64_t> lost_{0};
   alignas(64) std::atomic<uint64_t> tail_{0};

@@ -42,12 +42,13 @@ inline constexpr const char* kRunUsage = "uptier run [OPTIONS] prog.wasm [ARGS..
 
 struct RunCommand {
   Options options;
-  std::string module;             // path of the .wasm file, "-" for stdin
-  std::vector<std::string> args;  // of the program, or of the function with `invoke`
-  std::string misplaced;          // the first of `args` that is named like an option of `run`
-  std::vector<std::string> dirs;  // HOST or HOST::GUEST
-  std::vector<std::string> env;   // NAME=VALUE, or NAME for the tool's own value
-  std::string invoke;             // exported function to call instead of _start
+  std::string module;               // path of the .wasm file, "-" for stdin
+  std::vector<std::string> args;    // of the program, or of the function with `invoke`
+  std::string misplaced;            // the first of `args` that is named like an option of `run`
+  std::vector<std::string> dirs;    // HOST or HOST::GUEST
+  std::vector<std::string> env;     // NAME=VALUE, or NAME for the tool's own value
+  std::vector<std::string> log_at;  // places that log text (wasm/log_places.h)
+  std::string invoke;               // exported function to call instead of _start
   Shown shown;
   std::string listen;                // "", "on" or the path of a socket
   std::string trace;                 // file for the trace, or ""

@@ -161,6 +161,13 @@ struct Commands {
                     "sets a variable for the program: NAME=VALUE, or NAME to pass it on")
         ->allow_extra_args(false);
     run->add_option("--invoke", c.invoke, "calls this export with ARGS instead of _start");
+    run->add_option(
+           "--log-at", c.log_at,
+           "logs a line of text where a function runs, in sampled calls (all of them with "
+           "-O interval=1 --policy=never): FUNCTION=TEXT or FUNCTION@OFFSET=TEXT; {0} is "
+           "the value of local 0; with --profile the lines are in the profile, else they are "
+           "printed as by --log; may be repeated")
+        ->allow_extra_args(false);
     run->add_option("--timeout", c.timeout,
                     "ends the program after this many seconds, with exit code 124")
         ->check(CLI::NonNegativeNumber);

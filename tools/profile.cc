@@ -187,6 +187,7 @@ int profile_show(const ProfileShowCommand& command) {
   if (c.calls) return profile_show_calls(c.file, c.top, c.json);
   if (c.order) return profile_show_order(c.file, c.top, c.json);
   if (c.timeline) return profile_show_timeline(c.file, c.json);
+  if (c.data) return profile_show_data(c.file, c.json);
   if (c.time) return profile_show_time(c.file, c.least, c.json);
   ProfileFile file;
   if (int code = open_profile(c.file, file); code != kOk) return code;
@@ -202,7 +203,7 @@ int profile_show(const ProfileShowCommand& command) {
   } else if (c.method.empty()) {
     print_info(file.info);
     if (!file.foreign.empty()) {
-      std::printf("others    %zu instruments, %zu user data of other tools\n",
+      std::printf("others    %zu instruments, %zu user data of other tools (show --data)\n",
                   file.foreign.instruments.size(), file.foreign.data.size());
     }
     print_summary(file.profile, c.cutoffs);

@@ -33,6 +33,7 @@ struct ProfileShowCommand {
   bool calls = false;     // the calls between methods instead
   bool order = false;     // the order of first calls instead
   bool timeline = false;  // which code came into service when instead
+  bool data = false;      // the data of other tools instead
   bool time = false;      // the tree of call paths with their processor time instead
   double least = 1;       // percent of the time; paths with less are left out of the text
   std::string method;     // every site of the methods of this name
@@ -90,6 +91,12 @@ int profile_show_time(const std::string& file, double least, bool json);
 // profile_timeline.cc.
 int profile_show_timeline(const std::string& file, bool json);
 int profile_show_log(const std::string& file, bool json);
+// Prints the data of other tools and of hosts: type, size and where it belongs; profile_log.cc.
+int profile_show_data(const std::string& file, bool json);
+// Prints the lines that compiled code has logged, by time. Goes on after a log that breaks a rule,
+// and returns kCorrupt then.
+enum class LogForm : uint8_t { kText, kJson, kCsv };  // kJson: a JSON object in each line
+int profile_log(const std::string& file, LogForm form);
 // Returns a Unix time as text, "-" for 0.
 std::string time_text(uint64_t time);
 // Returns the timeline of the latest run (the last in the file if times are equal), or an empty one.

@@ -19,6 +19,7 @@ void ProfileViewWords::add_show(CLI::App& profile, int& code) {
   what->add_flag("--calls", s.calls, "the calls between methods, the most frequent first");
   what->add_flag("--order", s.order, "the methods in the order of their first calls");
   what->add_flag("--timeline", s.timeline, "when each code came into service, in the last runs");
+  what->add_flag("--data", s.data, "data of hosts and other tools: type, size, where it belongs");
   what->add_flag("--time", s.time, "the tree of call paths, with their share of processor time");
   what->add_option("--method", s.method, "every site of the methods with this name");
   show->add_option("--cutoffs", s.cutoffs,
@@ -93,6 +94,17 @@ void ProfileViewWords::add_check(CLI::App& profile, int& code) {
   check->callback([this, &code] { code = profile_check(files_, json_); });
 }
 
+void ProfileViewWords::add_log(CLI::App& profile, int& code) {
+  CLI::App* log =
+      profile.add_subcommand("log", "shows the lines of text that compiled code has logged");
+  log->add_option("FILE", file_)->required();
+  CLI::Option* json = log->add_flag("--json", json_, "as JSON: an object in each line");
+  log->add_flag("--csv", csv_, "as CSV, with a line of names in front")->excludes(json);
+  log->callback([this, &code] {
+    code = profile_log(file_, json_ ? LogForm::kJson : csv_ ? LogForm::kCsv : LogForm::kText);
+  });
+}
+
 void ProfileViewWords::add_match(CLI::App& profile, int& code) {
   CLI::App* match = profile.add_subcommand(
       "match", "shows which part of a profile fits a module that was edited since");
@@ -109,6 +121,7 @@ void ProfileViewWords::add_to(CLI::App& profile, int& code) {
   add_diff(profile, code);
   add_top(profile, code);
   add_check(profile, code);
+  add_log(profile, code);
   add_match(profile, code);
 }
 

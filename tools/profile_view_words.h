@@ -1,4 +1,4 @@
-// profile_view_words.h: the words of `uptier profile` show, merge, diff, top, check and match.
+// profile_view_words.h: the words of `uptier profile` show, merge, diff, top, check, log and match.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -20,6 +20,7 @@ class ProfileViewWords {
   void add_diff(CLI::App& profile, int& code);
   void add_top(CLI::App& profile, int& code);
   void add_check(CLI::App& profile, int& code);
+  void add_log(CLI::App& profile, int& code);
   void add_match(CLI::App& profile, int& code);
 
   ProfileShowCommand show_;
@@ -29,6 +30,7 @@ class ProfileViewWords {
   std::vector<std::string> files_;
   uint64_t top_ = 10;
   bool json_ = false;
+  bool csv_ = false;
 };
 
 }  // namespace uptier::tools

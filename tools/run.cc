@@ -257,6 +257,9 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
   if (!engine) return fail(kFailed, engine.error().message);
   std::unique_ptr<wasm::Module> module = wasm::Module::make(**engine, std::move(*info));
   tell_of_misplaced(module->info(), c);
+  for (const std::string& place : c.log_at) {
+    if (Status s = module->log_at(place); !s) return fail(kUsage, s.error().message);
+  }
   auto wasi = wasm::Wasi::create(wasi_config(c));
   if (!wasi) return fail(kFailed, wasi.error().message);
 
@@ -299,7 +302,9 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
   // The program's exit code stays its own.
   try {
     Status saved = runtime.save_profile();
-    const int shown = show(runtime, c.shown);
+    Shown what = c.shown;
+    what.log |= !c.log_at.empty() && c.options.profile.empty();  // else the profile has the lines
+    const int shown = show(runtime, what);
     const int kept = tell_of_profile(runtime, c.options, saved);
     stream.reset();
     const int told = finish_events();

@@ -9,6 +9,7 @@
 #include "tools/loop_table.h"
 #include "tools/report_json.h"
 #include "tools/streams.h"
+#include "uptier/log_text.h"
 
 namespace uptier::tools {
 namespace {
@@ -19,20 +20,43 @@ std::string loops_as(const std::string& form, const std::vector<LoopReport>& loo
   return loops_text(loops);
 }
 
-// One line a record: cycles since the first one, thread, method, site, tag, value.
-std::string log_text(Runtime& runtime) {
-  std::string out;
+// A line of output, and the time stamp by which lines are sorted.
+struct LogRow {
+  uint64_t cycles = 0;
+  std::string text;
+};
+
+// Returns one line for each record of a log probe, with thread, method, site, tag and value, and
+// one for each line of text.
+std::vector<LogRow> log_rows(const Runtime& runtime, const std::vector<LogRecord>& log) {
+  std::vector<LogRow> rows;
   char line[192];
-  std::vector<LogRecord> log = runtime.read_log();
-  uint64_t first = UINT64_MAX;
-  for (const LogRecord& r : log) first = std::min(first, r.cycles);
   for (const LogRecord& r : log) {
-    std::snprintf(line, sizeof line,
-                  "log +%" PRIu64 " thread %u method %u site %u tag %u value %" PRId64 "\n",
-                  r.cycles - first, r.thread, r.method.number(), r.site, r.tag,
-                  static_cast<int64_t>(r.value));
-    out += line;
+    if (!runtime.log_format({r.tag & ~uint32_t{15}}).empty()) continue;  // part of a line of text
+    std::snprintf(line, sizeof line, " thread %u method %u site %u tag %u value %" PRId64 "\n",
+                  r.thread, r.method.number(), r.site, r.tag, static_cast<int64_t>(r.value));
+    rows.push_back({r.cycles, line});
   }
+  for (const LogLine& l : log_lines(log)) {
+    const std::string format = runtime.log_format(l.format);
+    if (format.empty()) continue;
+    std::snprintf(line, sizeof line, " thread %u method %u site %u: ", l.thread, l.method.number(),
+                  l.site);
+    rows.push_back({l.cycles, line + log_text(format, l.arguments) + "\n"});
+  }
+  std::ranges::stable_sort(rows, {}, &LogRow::cycles);
+  return rows;
+}
+
+// Lines begin with the cycles since the first one.
+std::string records_text(Runtime& runtime) {
+  std::string out;
+  const std::vector<LogRecord> log = runtime.read_log();
+  const std::vector<LogRow> rows = log_rows(runtime, log);
+  for (const LogRow& row : rows) {
+    out += "log +" + std::to_string(row.cycles - rows.front().cycles) + row.text;
+  }
+  char line[192];
   std::snprintf(line, sizeof line, "log: %zu records, %" PRIu64 " lost\n", log.size(),
                 runtime.report().losses.log_records);
   return out + line;
@@ -70,7 +94,7 @@ int show(Runtime& runtime, const Shown& what) {
     code |= put(what.loops_to, each ? executions_json(runtime.loop_executions(), loops)
                                     : loops_as(what.loops, loops));
   }
-  if (what.log) code |= put(what.log_to, log_text(runtime));
+  if (what.log) code |= put(what.log_to, records_text(runtime));
   return code;
 }
 

@@ -33,7 +33,8 @@ FunctionTranslator::FunctionTranslator(const BuildContext& context, uint32_t fun
       type_(context.info.type_of(function)),
       b_(b),
       reader_(context.info, function_),
-      facts_(function_.facts) {}
+      facts_(function_.facts),
+      logs_(context.logs) {}
 
 Status FunctionTranslator::run() {
   stack_.reserve(kFirstOperands);
@@ -71,11 +72,27 @@ void FunctionTranslator::declare_locals() {
 void FunctionTranslator::step() {
   at_ = reader_.offset();
   b_.set_location(at_);
+  if (!logs_.empty()) log_here();
   Op op = reader_.op();
   if (live()) {
     translate(op);
   } else {
     step_dead(op);
+  }
+}
+
+// Logs the lines that were requested here. Dead code has none.
+void FunctionTranslator::log_here() {
+  for (; !logs_.empty() && logs_.front().at <= at_; logs_ = logs_.subspan(1)) {
+    const LogPlace& place = logs_.front();
+    if (!live()) continue;
+    std::vector<Value> values;
+    for (const LogPlace::Argument& a : place.arguments) {
+      const Value v = b_.use(locals_[a.local]);
+      const bool extends = a.is_unsigned && b_.type_of(v) == Type::kI32;
+      values.push_back(extends ? b_.convert(Opcode::kExtendU, Type::kI64, v) : v);
+    }
+    b_.log(place.format, values);
   }
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "embed/wasm/code_reader.h"
+#include "embed/wasm/log_places.h"
 #include "embed/wasm/module.h"
 #include "embed/wasm/module_info.h"
 #include "embed/wasm/vmctx.h"
@@ -42,6 +43,7 @@ struct BuildContext {
   // Where not null, receives the locations of br_if and if whose IR branch tests the opposite, so
   // that its first edge is the one that WebAssembly takes for 0.
   std::vector<uint32_t>* inverted = nullptr;
+  std::span<const LogPlace> logs = {};  // of the function that is built
 };
 
 // Returns the signature of compiled functions of a type.
@@ -95,6 +97,7 @@ class FunctionTranslator {
   void declare_locals();
   void step();
   void step_dead(Op op);
+  void log_here();
   void translate(Op op);
   void translate_control(Op op);
   void translate_plain(Op op);
@@ -161,10 +164,11 @@ class FunctionTranslator {
   std::vector<Variable> locals_;
   std::vector<Operand> stack_;
   std::vector<Frame> frames_;
-  uint32_t dead_depth_ = 0;  // blocks opened in dead code
-  uint32_t at_ = 0;          // of the instruction that is translated
-  bool refused_ = false;     // there was one that is not translated
-  Status failed_;            // why the rest is not
+  std::span<const LogPlace> logs_;  // at this instruction and later ones
+  uint32_t dead_depth_ = 0;         // blocks opened in dead code
+  uint32_t at_ = 0;                 // of the instruction that is translated
+  bool refused_ = false;            // there was one that is not translated
+  Status failed_;                   // why the rest is not
 };
 
 }  // namespace uptier::wasm

@@ -202,6 +202,19 @@ Status Module::validate_bodies() {
   return {};
 }
 
+Status Module::log_at(std::string_view request) {
+  {
+    const Held lock(mutex_);
+    const auto has_methods = [](const auto& set) { return !set->function_of.empty(); };
+    if (std::ranges::any_of(sets_, has_methods)) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "log place \"" + std::string(request) +
+                       "\": the module has methods already; name places before it is instantiated"};
+    }
+  }
+  return log_places_.add(info_, engine_.runtime(), request);
+}
+
 Status Module::build(MethodSet& set, MethodId m, FunctionBuilder& b) {
   uint32_t function = 0;
   {
@@ -213,7 +226,9 @@ Status Module::build(MethodSet& set, MethodId m, FunctionBuilder& b) {
     function = it->second;
   }
   if (Status s = validate(function); !s) return s;
-  return build_function({info_, layout_, set.bounds, set, type_ids_}, function, b);
+  return build_function(
+      {info_, layout_, set.bounds, set, type_ids_, nullptr, log_places_.find(function)}, function,
+      b);
 }
 
 }  // namespace uptier::wasm

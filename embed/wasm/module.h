@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "embed/wasm/log_places.h"
 #include "embed/wasm/module_info.h"
 #include "embed/wasm/vmctx.h"
 #include "uptier/host.h"
@@ -66,6 +67,11 @@ class Module {
   // meanwhile, on another thread. Errors: as load.
   Status validate_bodies();
 
+  // Makes a function log a line of text at a place; log_places.h has the form of requests. Thread:
+  // one at a time, before any method of the module is registered. Errors: kInvalidInput, with the
+  // rule that the request breaks; kInvalidArgument if it comes too late.
+  Status log_at(std::string_view request);
+
   // Returns the method of an own function (not of an import), registering it if it has none yet.
   // Errors: kResourceExhausted when the runtime has no room.
   Result<MethodId> method(Bounds bounds, uint32_t function);
@@ -101,7 +107,8 @@ class Module {
   std::unique_ptr<BodyValidator> bodies_;   // null where all are validated
   std::vector<bool> validated_ UPTIER_GUARDED_BY(bodies_mutex_);  // by function
   std::array<std::unique_ptr<MethodSet>, kBoundsCount> sets_;     // by Bounds
-  std::vector<uint32_t> by_name_;                                 // exports, as they are looked up
+  LogPlaces log_places_;
+  std::vector<uint32_t> by_name_;  // exports, as they are looked up
 };
 
 }  // namespace uptier::wasm

@@ -171,6 +171,8 @@ typedef struct uptier_profile_answer {
   double mean;
   uint64_t samples;  // for an inlined body: calls of the outermost method in copies that observe
                      // the site; else 0
+  uint64_t changes;  // 0: from the code that was asked about; n: from the code that it was made
+                     // from, n changes ago (uptier_gather_source_id)
 } uptier_profile_answer;
 
 // One value, or one callee. Frozen.

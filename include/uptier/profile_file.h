@@ -86,6 +86,9 @@ struct ForeignTables {
   bool empty() const { return instruments.empty() && data.empty(); }
   // Associative and commutative. O(log n) per instrument.
   void add(ForeignInstrument instrument);
+  // Takes away a counter or range that add() has added; the minimum and maximum of a range stay. An
+  // instrument without any count left is removed. Does nothing for other instruments.
+  void subtract(const ForeignInstrument& instrument);
   ForeignTables& operator+=(const ForeignTables& other);
   friend bool operator==(const ForeignTables&, const ForeignTables&) = default;
 };

@@ -88,6 +88,9 @@ struct ProfileAnswer {
   // For an inlined body: calls of the root that ran a copy which observes this site; to compare
   // blocks of one body, use count / samples. For a method: 0.
   uint64_t samples = 0;
+  // 0: the answer is from the code that was asked about. n: it has no data, and the answer is from
+  // the code that it was made from, n changes ago (GatherList::source_id).
+  uint32_t changes = 0;
 
   friend bool operator==(const ProfileAnswer&, const ProfileAnswer&) = default;
 };
@@ -108,7 +111,10 @@ std::optional<ProfileAnswer> query(const InlinedBody& body, SlotKind kind, SiteI
 
 // Answers from the bytes of a file. Uptier's own stage is answered from the methods; other stages
 // are answered from the instrument tables that other tools have written to the file (counters of
-// one word; ranges with the same five words as ours), merged like ForeignTables.
+// one word; ranges with the same five words as ours), merged like ForeignTables. If the scope has
+// no such instrument, but an "instrument.source.id" (gather.h) names its parent, the parent is
+// asked, and so on, at most kMostChanges times.
+inline constexpr uint32_t kMostChanges = 16;
 std::optional<ProfileAnswer> query(std::span<const std::byte> file, std::string_view stage,
                                    std::string_view scope_hash, std::string_view key);
 

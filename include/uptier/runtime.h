@@ -23,7 +23,9 @@
 #include "uptier/builder.h"
 #include "uptier/events.h"
 #include "uptier/host.h"
+#include "uptier/host_data.h"
 #include "uptier/ids.h"
+#include "uptier/log_format.h"
 #include "uptier/opcodes.h"
 #include "uptier/options.h"
 #include "uptier/profile.h"
@@ -111,7 +113,9 @@ enum class Sampling : uint8_t { kByOptions, kOff, kEvery };
 // value. The child must not call entries, and must not return into compiled code below which it was
 // forked. File descriptors are shared with the parent, as for every file. All this relies on a
 // pthread_atfork handler, which vfork, posix_spawn and clone do not run.
-class Runtime {
+//
+// Data of the host in the profiles of a runtime: host_data.h.
+class Runtime : public HostData {
  public:
   // Creates a runtime. `sink` (may be null, not owned, must outlive the runtime) receives the
   // trace. `policy` (likewise) replaces the library's policy, see policy.h. If the system refuses a
@@ -124,7 +128,7 @@ class Runtime {
   // compiled code, and every other thread must have detached; otherwise the process ends with a
   // message (Options::log). The calling thread may still be attached. If a ThreadScope of it still
   // exists, the log says so, and that scope does nothing when it ends.
-  virtual ~Runtime() = default;
+  ~Runtime() override = default;
 
   // Registers a method; nothing is compiled yet. `host` is not owned and must outlive the method.
   //
@@ -509,6 +513,21 @@ class Runtime {
   // are counted in LossReport::log_records and, while the thread is attached, at their site.
   // Thread: any.
   virtual std::vector<LogRecord> read_log() = 0;
+
+  // Makes a format for FunctionBuilder::log (log_text.h has the placeholders). The same text has
+  // the same format. Saved profiles then have the latest lines, with their formats: those that
+  // read_log has not removed when the profile is saved. Thread: any. Errors: kInvalidArgument, with
+  // position and rule, for a text that is no format; kResourceExhausted beyond
+  // LogFormat::kMostFormats.
+  virtual Result<LogFormat> add_log_format(std::string_view text) {
+    (void)text;
+    return Error{ErrorCode::kUnsupported, "add_log_format: this runtime keeps no log"};
+  }
+  // Returns the text of a format; empty if add_log_format has not made it. Thread: any.
+  virtual std::string log_format(LogFormat format) const {
+    (void)format;
+    return {};
+  }
 
   // Returns the text form of a method's IR. Describes the method again: `build` runs on the calling
   // thread. Waits for a compilation of the method that is under way. Thread: any. Cost: describing

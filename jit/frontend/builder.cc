@@ -515,6 +515,21 @@ uint32_t FunctionBuilder::probe(ProbeKind kind, Value v, uint32_t tag) {
   return static_cast<uint32_t>(impl_->host_probes.size() - 1);
 }
 
+uint32_t FunctionBuilder::log(LogFormat format, std::span<const Value> arguments) {
+  if (!impl_->expect(format.valid(), "log: pass a format that add_log_format has returned"))
+    return 0;
+  if (!impl_->expect(format.arguments() == arguments.size(),
+                     "log: the format has not as many placeholders as there are arguments")) {
+    return 0;
+  }
+  if (arguments.empty()) return probe(ProbeKind::kLog, i64(0), format.tag);
+  const uint32_t first = probe(ProbeKind::kLog, arguments[0], format.tag);
+  for (uint32_t i = 1; i < arguments.size(); ++i) {
+    (void)probe(ProbeKind::kLog, arguments[i], format.tag + i);
+  }
+  return first;
+}
+
 Value FunctionBuilder::known_count(uint32_t probe) {
   const auto& probes = impl_->host_probes;
   bool counts = probe < probes.size() && jit::counts_up(impl_->f.inst(probes[probe]));

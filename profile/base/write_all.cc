@@ -2,9 +2,12 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 
 namespace uptier::profile {
 namespace {
@@ -58,6 +61,45 @@ int write_all(int fd, ByteSpan bytes) {
     if (taken < 0) return errno;
     if (taken == 0) return EIO;
     bytes = bytes.subspan(static_cast<size_t>(taken));
+  }
+  return 0;
+}
+
+namespace {
+
+static_assert(sizeof(Piece) == sizeof(struct iovec) &&
+              offsetof(Piece, data) == offsetof(struct iovec, iov_base) &&
+              offsetof(Piece, bytes) == offsetof(struct iovec, iov_len));
+
+constexpr size_t kBatch = 256;  // pieces of one system call; the kernel takes 1,024
+
+ssize_t write_batch(int fd, const struct iovec* batch, size_t count) {
+  if (!is_limited()) return ::writev(fd, batch, static_cast<int>(count));
+  const HeldBack held;
+  return ::writev(fd, batch, static_cast<int>(count));
+}
+
+}  // namespace
+
+int write_pieces(int fd, std::span<const Piece> pieces) {
+  size_t skip = 0;  // bytes of the first piece that are written
+  while (!pieces.empty()) {
+    struct iovec batch[kBatch];
+    const size_t count = std::min(pieces.size(), kBatch);
+    for (size_t i = 0; i < count; ++i) {
+      batch[i] = {const_cast<void*>(pieces[i].data), pieces[i].bytes};
+    }
+    batch[0].iov_base = static_cast<std::byte*>(batch[0].iov_base) + skip;
+    batch[0].iov_len -= skip;
+    const ssize_t taken = write_batch(fd, batch, count);
+    if (taken < 0 && errno == EINTR) continue;
+    if (taken < 0) return errno;
+    if (taken == 0 && batch[0].iov_len != 0) return EIO;
+    skip += static_cast<size_t>(taken);
+    while (!pieces.empty() && skip >= pieces.front().bytes) {
+      skip -= pieces.front().bytes;
+      pieces = pieces.subspan(1);
+    }
   }
   return 0;
 }

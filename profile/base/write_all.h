@@ -3,7 +3,10 @@
 
 #include <sys/types.h>
 
+#include <span>
+
 #include "profile/base/bytes.h"
+#include "uptier/gather.h"
 
 namespace uptier::profile {
 
@@ -13,5 +16,8 @@ ssize_t write_some(int fd, ByteSpan bytes);
 
 // Returns 0 or an errno. Bytes before the error may have been written.
 int write_all(int fd, ByteSpan bytes);
+
+// The same for pieces, one after the other, from the memory where they lie.
+int write_pieces(int fd, std::span<const Piece> pieces);
 
 }  // namespace uptier::profile

@@ -25,14 +25,15 @@ void put(const Words& words, Bytes& payload) {
   for (size_t i = 0; i < words.size(); ++i) store(payload, i * sizeof words[i], words[i]);
 }
 
-bool is_counter(const ForeignInstrument& i) {
-  return i.type == "iree.instrument.counter" && i.payload.size() == sizeof(uint64_t);
+bool is_counter(std::string_view type, uint64_t payload) {
+  return type == "iree.instrument.counter" && payload == sizeof(uint64_t);
 }
-
-bool is_range(const ForeignInstrument& i) {
-  return i.type == "iree.instrument.range" &&
-         i.payload.size() == sizeof(uint64_t) * slot_words(SlotKind::kRange);
+bool is_range(std::string_view type, uint64_t payload) {
+  return type == "iree.instrument.range" &&
+         payload == sizeof(uint64_t) * slot_words(SlotKind::kRange);
 }
+bool is_counter(const ForeignInstrument& i) { return is_counter(i.type, i.payload.size()); }
+bool is_range(const ForeignInstrument& i) { return is_range(i.type, i.payload.size()); }
 
 // Adds one range to another. An empty range is all zeros.
 void widen(Words& into, const Words& from) {
@@ -54,6 +55,10 @@ void widen(Words& into, const Words& from) {
 ByteSpan bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 }  // namespace
+
+bool is_summed(std::string_view type, uint64_t payload) {
+  return is_counter(type, payload) || is_range(type, payload);
+}
 
 void add_foreign(UpfReader& file, const UpfReader::Segment& segment, ForeignTables& sum,
                  const std::function<bool(const Instrument&)>& wanted) {
@@ -86,6 +91,16 @@ void add_foreign(UpfReader& file, const UpfReader::Segment& segment, ForeignTabl
 }  // namespace uptier::profile
 
 namespace uptier {
+namespace {
+
+// Returns whether two instruments have the same texts, and payloads of one size.
+bool is_same(const ForeignInstrument& a, const ForeignInstrument& b) {
+  return a.type == b.type && a.stage == b.stage && a.scope_hash == b.scope_hash &&
+         a.scope_key == b.scope_key && a.metadata == b.metadata &&
+         a.payload.size() == b.payload.size();
+}
+
+}  // namespace
 
 std::strong_ordering operator<=>(const ForeignInstrument& a, const ForeignInstrument& b) {
   const auto texts = [](const ForeignInstrument& i) {
@@ -103,22 +118,40 @@ void ForeignTables::add(ForeignInstrument instrument) {
     instruments.insert(std::move(instrument));
     return;
   }
+  static_assert(slot_word::kCount == 0);
   Words sum = words_of(instrument.payload);
   if (range && sum[slot_word::kCount] == 0) std::ranges::fill(sum, 0);
   // There is at most one with these texts and this size; zeros come before any other payload.
   std::ranges::fill(instrument.payload, std::byte{0});
   const auto at = instruments.lower_bound(instrument);
-  const bool met = at != instruments.end() && at->type == instrument.type &&
-                   at->stage == instrument.stage && at->scope_hash == instrument.scope_hash &&
-                   at->scope_key == instrument.scope_key && at->metadata == instrument.metadata &&
-                   at->payload.size() == instrument.payload.size();
-  if (met) {
+  if (at != instruments.end() && is_same(*at, instrument)) {
     const Words before = words_of(at->payload);
     range ? widen(sum, before) : (void)add_saturating(sum[0], before[0]);
     instruments.erase(at);
   }
   put(sum, instrument.payload);
   instruments.insert(std::move(instrument));
+}
+
+void ForeignTables::subtract(const ForeignInstrument& instrument) {
+  using namespace profile;
+  const bool range = is_range(instrument);
+  if (!range && !is_counter(instrument)) return;
+  ForeignInstrument one = instrument;
+  std::ranges::fill(one.payload, std::byte{0});
+  const auto at = instruments.lower_bound(one);
+  if (at == instruments.end() || !is_same(*at, one)) return;
+  Words left = words_of(at->payload);
+  const Words taken = words_of(instrument.payload);
+  left[0] -= std::min(left[0], taken[0]);  // the count
+  if (range) {
+    using namespace slot_word;
+    store_wide(&left[kSum], sub_wrapping(load_wide(&left[kSum]), load_wide(&taken[kSum])));
+  }
+  instruments.erase(at);
+  if (left[0] == 0) return;
+  put(left, one.payload);
+  instruments.insert(std::move(one));
 }
 
 ForeignTables& ForeignTables::operator+=(const ForeignTables& other) {

@@ -18,4 +18,7 @@ using uptier::ForeignTables;
 void add_foreign(UpfReader& file, const UpfReader::Segment& segment, ForeignTables& sum,
                  const std::function<bool(const Instrument&)>& wanted = {});
 
+// Returns whether merges add up payloads of this type and size; all others are kept as they are.
+bool is_summed(std::string_view type, uint64_t payload);
+
 }  // namespace uptier::profile

@@ -9,8 +9,6 @@ namespace uptier::profile {
 namespace {
 
 constexpr size_t kViewBytes = 16;
-constexpr size_t kDefinitionBytes = 40;  // five ids, four bytes of padding, offset and length
-constexpr size_t kInstrumentHead = 16;
 constexpr size_t kStringHead = 8;
 constexpr size_t kLeastSlots = 64;
 constexpr size_t kMostDamage = 16;  // most damages that are listed for a table
@@ -127,7 +125,8 @@ std::optional<std::string_view> StringTable::find(uint32_t id) const {
   return views_[id];
 }
 
-Bytes instrument_table(const std::vector<Instrument>& instruments, StringTableBuilder& strings) {
+Bytes instrument_definitions(const std::vector<Instrument>& instruments,
+                             StringTableBuilder& strings) {
   Bytes out;
   ByteWriter writer(out);
   for (int i = 0; i < 3; ++i) writer.u32(0);
@@ -140,20 +139,33 @@ Bytes instrument_table(const std::vector<Instrument>& instruments, StringTableBu
     writer.u32(0);
     writer.u64(offset);
     writer.u64(i.payload.size());
-    offset += (i.payload.size() + 7) & ~size_t{7};
-  }
-  for (const Instrument& i : instruments) {
-    out.insert(out.end(), i.payload.begin(), i.payload.end());
-    out.resize((out.size() + 7) & ~size_t{7});
+    offset += (i.payload.size() + kPayloadUnit - 1) & ~(kPayloadUnit - 1);
   }
   return out;
 }
 
-namespace {
+Bytes instrument_table(const std::vector<Instrument>& instruments, StringTableBuilder& strings) {
+  Bytes out = instrument_definitions(instruments, strings);
+  for (const Instrument& i : instruments) {
+    out.insert(out.end(), i.payload.begin(), i.payload.end());
+    out.resize((out.size() + kPayloadUnit - 1) & ~(kPayloadUnit - 1));
+  }
+  return out;
+}
 
-// Returns the rule that a definition breaks, or null.
-const char* read_definition(ByteSpan definition, ByteSpan data, const StringTable& strings,
-                            Instrument& read) {
+Result<uint32_t> read_instrument_head(ByteSpan head, uint64_t content) {
+  if (head.size() < kInstrumentHead) return corrupt("an instrument table without head");
+  const uint32_t count = load<uint32_t>(head, 12);
+  const bool zeros = load<uint64_t>(head, 0) == 0 && load<uint32_t>(head, 8) == 0;
+  if (!zeros) return corrupt("a reserved field is not zero");
+  if (count > (content - kInstrumentHead) / kDefinitionBytes) {
+    return corrupt(std::to_string(count) + " instruments are more than the table has room for");
+  }
+  return count;
+}
+
+const char* read_definition(ByteSpan definition, uint64_t data, const StringTable& strings,
+                            Instrument& read, PayloadPlace& place) {
   std::string_view* texts[] = {&read.type, &read.stage, &read.scope_hash, &read.scope_key,
                                &read.metadata};
   for (size_t t = 0; t < std::size(texts); ++t) {
@@ -161,32 +173,25 @@ const char* read_definition(ByteSpan definition, ByteSpan data, const StringTabl
     if (!text) return " names a string that is none";
     *texts[t] = *text;
   }
-  const uint64_t offset = load<uint64_t>(definition, 24), length = load<uint64_t>(definition, 32);
-  const bool inside = offset <= data.size() && length <= data.size() - offset;
-  if (!inside) return "'s payload reaches past the table";
-  read.payload = data.subspan(offset, length);
-  return nullptr;
+  place = {load<uint64_t>(definition, 24), load<uint64_t>(definition, 32)};
+  const bool inside = place.offset <= data && place.length <= data - place.offset;
+  return inside ? nullptr : "'s payload reaches past the table";
 }
-
-}  // namespace
 
 Result<std::vector<Instrument>> read_instruments(ByteSpan content, const StringTable& strings,
                                                  IdbDamage& damage) {
-  if (content.size() < kInstrumentHead) return corrupt("an instrument table without head");
-  const uint32_t count = load<uint32_t>(content, 12);
-  const bool zeros = load<uint64_t>(content, 0) == 0 && load<uint32_t>(content, 8) == 0;
-  if (!zeros) return corrupt("a reserved field is not zero");
-  if (count > (content.size() - kInstrumentHead) / kDefinitionBytes) {
-    return corrupt(std::to_string(count) + " instruments are more than the table has room for");
-  }
-  const ByteSpan data = content.subspan(kInstrumentHead + size_t{count} * kDefinitionBytes);
+  const Result<uint32_t> count = read_instrument_head(content, content.size());
+  if (!count.ok()) return count.error();
+  const ByteSpan data = content.subspan(kInstrumentHead + size_t{*count} * kDefinitionBytes);
   std::vector<Instrument> instruments;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < *count; ++i) {
     const ByteSpan definition = content.subspan(kInstrumentHead + size_t{i} * kDefinitionBytes);
     Instrument read;
-    if (const char* rule = read_definition(definition, data, strings, read)) {
+    PayloadPlace place;
+    if (const char* rule = read_definition(definition, data.size(), strings, read, place)) {
       tell("instrument " + std::to_string(i) + rule, damage);
     } else {
+      read.payload = data.subspan(place.offset, place.length);
       instruments.push_back(read);
     }
   }

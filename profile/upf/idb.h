@@ -109,7 +109,27 @@ struct Instrument {
   ByteSpan payload;
 };
 
+// Returns the front of an instrument table: its head and definitions. The payloads follow in the
+// same order, each padded to a multiple of kPayloadUnit bytes.
+Bytes instrument_definitions(const std::vector<Instrument>& instruments,
+                             StringTableBuilder& strings);
+// Returns a whole table.
 Bytes instrument_table(const std::vector<Instrument>& instruments, StringTableBuilder& strings);
+inline constexpr size_t kPayloadUnit = 8;
+inline constexpr size_t kInstrumentHead = 16;  // bytes before the definitions
+inline constexpr size_t kDefinitionBytes =
+    40;  // five ids, four bytes of padding, offset and length
+
+// Checks the first kInstrumentHead bytes of an instrument table with this size of content. Returns
+// the number of definitions.
+Result<uint32_t> read_instrument_head(ByteSpan head, uint64_t content);
+// Reads the definition of an instrument: its texts into `read`, and where its payload lies among
+// the `data` bytes after the definitions. Returns the rule that it breaks, or null.
+struct PayloadPlace {
+  uint64_t offset = 0, length = 0;
+};
+const char* read_definition(ByteSpan definition, uint64_t data, const StringTable& strings,
+                            Instrument& read, PayloadPlace& place);
 
 // Reads an instrument table with the current strings. Fails if its head is wrong. An instrument
 // that names an invalid string, or whose payload reaches past the table, is left out and listed in

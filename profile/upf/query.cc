@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <set>
 
 #include "profile/base/numbers.h"
 #include "profile/data/inlined.h"
@@ -10,6 +12,7 @@
 #include "profile/upf/foreign.h"
 #include "profile/upf/profile_sum.h"
 #include "profile/upf/uploads.h"
+#include "uptier/gather.h"
 
 namespace uptier {
 namespace {
@@ -214,6 +217,47 @@ void add_answer(const ProfileAnswer& more, std::optional<ProfileAnswer>& sum) {
   }
 }
 
+// Returns the instruments for a question, and those that name the parents of its code.
+ForeignTables instruments_at(profile::UpfReader& reader, std::string_view stage,
+                             std::string_view scope, std::string_view key) {
+  const auto asked = [&](const profile::Instrument& i) {
+    if (i.scope_hash != scope) return false;
+    const bool parent = i.type == kSourceIdType;
+    const bool same_stage = i.stage == stage || (parent && i.stage.empty());
+    return same_stage && (i.scope_key == key || (parent && i.scope_key.empty()));
+  };
+  ForeignTables found;
+  for (const size_t i : profile::summed_segments(reader)) {
+    profile::add_foreign(reader, reader.segments()[i], found, asked);
+  }
+  return found;
+}
+
+std::optional<ProfileAnswer> sum_of(const ForeignTables& found) {
+  std::optional<ProfileAnswer> sum;
+  for (const ForeignInstrument& i : found.instruments) {
+    if (const std::optional<ProfileAnswer> one = foreign_answer(i)) add_answer(*one, sum);
+  }
+  return sum;
+}
+
+// Returns the hash of the code that the code was made from; empty if it is unknown, or if several
+// are named. A parent of the asked key or stage comes before one of all keys or stages.
+std::string parent_of(const ForeignTables& found) {
+  const auto rank = [](const ForeignInstrument& i) {
+    return (i.scope_key.empty() ? 0 : 2) + (i.stage.empty() ? 0 : 1);
+  };
+  int best = -1;
+  std::string parent;
+  for (const ForeignInstrument& i : found.instruments) {
+    if (i.type != kSourceIdType || rank(i) < best) continue;
+    const std::string named(reinterpret_cast<const char*>(i.payload.data()), i.payload.size());
+    parent = rank(i) > best || named == parent ? named : std::string();
+    best = rank(i);
+  }
+  return parent;
+}
+
 }  // namespace
 
 std::optional<ProfileAnswer> query(const Profile& profile, std::string_view stage,
@@ -265,19 +309,20 @@ std::optional<ProfileAnswer> query(std::span<const std::byte> file, std::string_
     const Result<ProfileFile> read = profile_from_file(file);
     return read.ok() ? query(read->profile, stage, scope_hash, key) : std::nullopt;
   }
-  const auto asked = [&](const profile::Instrument& i) {
-    return i.stage == stage && i.scope_hash == scope_hash && i.scope_key == key;
-  };
   profile::UpfReader reader(file);
-  ForeignTables found;
-  for (const size_t i : profile::summed_segments(reader)) {
-    profile::add_foreign(reader, reader.segments()[i], found, asked);
+  std::set<std::string, std::less<>> seen;  // scopes: parents may form a circle
+  std::string scope(scope_hash);
+  for (uint32_t changes = 0; changes <= kMostChanges && seen.insert(scope).second; ++changes) {
+    const ForeignTables found = instruments_at(reader, stage, scope, key);
+    std::optional<ProfileAnswer> answer = sum_of(found);
+    if (answer) {
+      answer->changes = changes;
+      return answer;
+    }
+    scope = parent_of(found);
+    if (scope.empty()) return std::nullopt;
   }
-  std::optional<ProfileAnswer> sum;
-  for (const ForeignInstrument& i : found.instruments) {
-    if (const std::optional<ProfileAnswer> one = foreign_answer(i)) add_answer(*one, sum);
-  }
-  return sum;
+  return std::nullopt;
 }
 
 }  // namespace uptier

@@ -58,6 +58,12 @@ const size_t c_layout[] = {
     offsetof(uptier_code_events, lost),
     sizeof(uptier_place),
     sizeof(uptier_place_frame),
+    sizeof(uptier_data),
+    sizeof(uptier_piece),
+    sizeof(uptier_gathered_instrument),
+    sizeof(uptier_data_source),
+    sizeof(uptier_gather_report),
+    sizeof(uptier_log_format),
 };
 
 // gcd(a, b): while (b != 0) { t = a % b; a = b; b = t; } return a;

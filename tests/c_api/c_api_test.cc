@@ -84,7 +84,13 @@ TEST(CApiHeader, a_c_compiler_reads_the_same_numbers_and_layouts) {
                            sizeof(uptier_code_events),
                            offsetof(uptier_code_events, lost),
                            sizeof(uptier_place),
-                           sizeof(uptier_place_frame)};
+                           sizeof(uptier_place_frame),
+                           sizeof(uptier_data),
+                           sizeof(uptier_piece),
+                           sizeof(uptier_gathered_instrument),
+                           sizeof(uptier_data_source),
+                           sizeof(uptier_gather_report),
+                           sizeof(uptier_log_format)};
   for (size_t i = 0; i < std::size(layout); ++i) EXPECT_EQ(c_layout[i], layout[i]) << i;
 }
 
@@ -107,7 +113,9 @@ TEST(CApiHeader, structs_that_grow_end_with_their_last_member) {
   EXPECT_EQ(sizeof(uptier_method_totals), offsetof(uptier_method_totals, left_for_host) + 8);
   EXPECT_EQ(sizeof(uptier_totals), offsetof(uptier_totals, code_names_lost) + 8);
   EXPECT_EQ(sizeof(uptier_trace_sink), offsetof(uptier_trace_sink, close) + sizeof(void*));
-  EXPECT_EQ(sizeof(uptier_profile_answer), offsetof(uptier_profile_answer, samples) + 8);
+  EXPECT_EQ(sizeof(uptier_profile_answer), offsetof(uptier_profile_answer, changes) + 8);
+  EXPECT_EQ(sizeof(uptier_data_source), offsetof(uptier_data_source, release) + sizeof(void*));
+  EXPECT_EQ(sizeof(uptier_gather_report), offsetof(uptier_gather_report, refused) + 8);
 }
 
 TEST(CApiHeader, numbers_have_names_and_nonsense_has_a_question_mark) {

@@ -11,10 +11,13 @@
 #include "profile/algebra/match.h"
 #include "profile/formats/export.h"
 #include "profile/formats/pprof.h"
+#include "profile/upf/gathered.h"
 #include "profile/upf/read.h"
+#include "profile/upf/text_log.h"
 #include "profile/upf/write.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/records.h"
+#include "uptier/log_text.h"
 #include "uptier/profile_file.h"
 #include "uptier/profile_query.h"
 
@@ -140,7 +143,57 @@ void feed_inlined(const Profile& p) {
   (void)profile::to_pprof(p, {});
 }
 
+// The pieces of a source: a text log, an instrument that names a parent, counters, user data.
+Bytes small_source() {
+  GatherList list;
+  profile::append_text_log(
+      {"0x0000000000000007@f", 3, "{} of {x}", {{9, 1, {4, 5}}, {8, 2, {6, 7}}}}, list);
+  list.source_id("flow", "h", "", "parent");
+  const uint64_t words[] = {1, 2};
+  const std::string_view keys[] = {"k", "l"};
+  list.counters("flow", "parent", keys, words);
+  list.user_data("t", "m", std::as_bytes(std::span(words)));
+  Bytes out;
+  for (const Piece& p : list.pieces()) {
+    const auto* at = static_cast<const std::byte*>(p.data);
+    out.insert(out.end(), at, at + p.bytes);
+  }
+  return out;
+}
+
+// Bytes that are accepted from a source are read without a warning, and can be taken away again.
+void feed_pieces(const Bytes& source) {
+  std::vector<Piece> pieces;
+  constexpr size_t kSize = 37;
+  for (size_t at = 0; at < source.size(); at += kSize) {
+    pieces.push_back({source.data() + at, std::min(kSize, source.size() - at)});
+  }
+  profile::GatheredSum sum;
+  if (!profile::add_pieces(pieces, sum).ok()) return;
+  Bytes file = profile::gathered_header(1);
+  file.insert(file.end(), source.begin(), source.end());
+  Result<ProfileFile> read = profile_from_file(file);
+  UPTIER_FUZZ_CHECK(read.ok() && read->warnings.empty());
+  ForeignTables rest = read->foreign;
+  profile::leave_out(sum, rest);
+  UPTIER_FUZZ_CHECK(rest.empty());
+}
+
+// A log that is read is written back as the same log.
+void feed_logs(const ForeignTables& tables) {
+  for (const ForeignInstrument& i : tables.instruments) {
+    const Result<profile::TextLog> log = profile::read_text_log(i);
+    if (!log.ok()) continue;
+    GatherList list;
+    profile::append_text_log(*log, list);
+    profile::GatheredSum sum;
+    UPTIER_FUZZ_CHECK(profile::add_pieces(list.pieces(), sum).ok());
+    for (const auto& line : log->lines) (void)log_text(log->format, line.arguments);
+  }
+}
+
 void feed_bytes(const Bytes& file) {
+  feed_pieces(file);
   profile::UpfReader reader(file);
   for (const auto& segment : reader.segments()) {
     (void)reader.log(segment);
@@ -164,6 +217,7 @@ void feed_bytes(const Bytes& file) {
   (void)profile::to_llvm_text(read->profile);
   feed_calls(read->calls);
   feed_inlined(read->profile);
+  feed_logs(read->foreign);
   for (const char* key :
        {"counter#5", "value#4", "call_target#3", "block#1", "3:0x0000000000000007/call_target#3",
         "3:0x0000000000000007/value#4", "3:0x0000000000000008/block#2"}) {
@@ -206,6 +260,8 @@ std::vector<std::string> seeds() {
       text(profile::profile_to_file(small_profile(true, 3), info_of(5), "more", small_timeline(),
                                     &calls, nullptr, reader.runs(reader.segments().at(0))));
   const std::string others = text(small_database());
+  const std::string source = text(small_source());
+  const std::string gathered = text(profile::gathered_header(3)) + source;
   const std::string cut = full.substr(0, full.size() / 2) + small;
   return {later,
           small,
@@ -215,6 +271,8 @@ std::vector<std::string> seeds() {
           full,
           text(profile_to_file({}, {})),
           others,
+          source,
+          tables + gathered,
           cut,
           others + small,
           tables + others};

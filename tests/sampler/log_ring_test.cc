@@ -35,6 +35,51 @@ TEST(LogRing, keeps_records_in_order) {
   EXPECT_EQ(got.size(), 5u);
 }
 
+TEST(LogRing, a_peek_leaves_records_in_the_ring) {
+  auto r = ring(8);
+  uint64_t lost = 0;
+  for (uint64_t n = 0; n < 11; ++n) r->push(record(n), &lost);
+  std::vector<LogRecord> seen, got;
+  r->peek(seen);
+  r->peek(seen);
+  r->read(got);
+  ASSERT_EQ(got.size(), 8u);
+  EXPECT_EQ(got.front(), record(3));
+  std::vector<LogRecord> twice = got;
+  twice.insert(twice.end(), got.begin(), got.end());
+  EXPECT_EQ(seen, twice);
+  r->peek(got);
+  EXPECT_EQ(got.size(), 8u);
+}
+
+// Each record that a peek returns is one that was pushed, whole, and they ascend.
+TEST(LogRing, a_peek_beside_pushes_sees_no_torn_record) {
+  auto r = ring(16);
+  std::atomic<bool> stop{false};
+  std::thread pusher([&] {
+    uint64_t lost = 0;
+    for (uint64_t n = 0; !stop.load(std::memory_order_relaxed); ++n) {
+      const auto small = static_cast<uint32_t>(n);
+      r->push({small, small, small, n, 10 * n}, &lost);
+    }
+  });
+  size_t seen = 0;
+  while (seen < 200'000) {
+    std::vector<LogRecord> got;
+    r->peek(got);
+    ASSERT_LE(got.size(), r->capacity());
+    for (size_t i = 0; i < got.size(); ++i) {
+      const LogRecord& one = got[i];
+      const auto small = static_cast<uint32_t>(one.value);
+      ASSERT_EQ(one, (LogRecord{small, small, small, one.value, 10 * one.value}));
+      ASSERT_TRUE(i == 0 || one.value > got[i - 1].value);
+    }
+    seen += got.size();
+  }
+  stop = true;
+  pusher.join();
+}
+
 TEST(LogRing, a_full_ring_keeps_the_latest_and_counts_the_others_at_their_sites) {
   auto r = ring(5);
   EXPECT_EQ(r->capacity(), 8u);

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "uptier/events.h"
+#include "uptier/gather.h"
 #include "uptier/policy.h"
 #include "uptier/runtime.h"
 #include "uptier/thread_safety.h"
@@ -219,6 +220,13 @@ struct CSubscription {
   std::unique_ptr<EventSubscriber> subscriber;
 };
 
+// Data that C attached to a runtime.
+struct CAttached {
+  uint64_t id;                         // for C
+  uint64_t data;                       // for Runtime::detach_data; 0 if it is a source
+  std::unique_ptr<DataSource> source;  // or null
+};
+
 // Refuses a call that a subscriber of events must not make: returns UPTIER_OK, or fills `error`.
 uptier_status check_change(const uptier_runtime& runtime, const char* call, uptier_error* error);
 
@@ -241,6 +249,9 @@ struct uptier_runtime {
   uptier::CheckedLock<std::mutex> subscribers_mutex;
   std::vector<uptier::tiering::CSubscription> subscribers UPTIER_GUARDED_BY(subscribers_mutex) = {};
   uint64_t last_subscription UPTIER_GUARDED_BY(subscribers_mutex) = 0;
+  uptier::CheckedLock<std::mutex> sources_mutex;
+  std::vector<uptier::tiering::CAttached> attached UPTIER_GUARDED_BY(sources_mutex) = {};
+  uint64_t last_data UPTIER_GUARDED_BY(sources_mutex) = 0;
   std::unique_ptr<uptier::Runtime> runtime;
   uptier::CheckedLock<std::mutex> log_mutex;
   // Read from the runtime, not yet by the caller.

@@ -122,6 +122,7 @@ uptier_status uptier_runtime_query(uptier_runtime* runtime, const char* stage,
   std::visit(answer, known->what);
   answer.totals.methods = known->methods;
   answer.totals.samples = known->samples;
+  answer.totals.changes = known->changes;
   write_struct(answer.totals, kFirst, out);
   return UPTIER_OK;
 } catch (const std::exception&) { return ran_out(error); }

@@ -9,14 +9,19 @@
 namespace uptier::tiering {
 namespace {
 
+template <typename Records>
+void append(const std::vector<sampler::LogRecord>& records, const AttachedThread& t, Records& out) {
+  for (const sampler::LogRecord& r : records) {
+    out.push_back({MethodId(r.method), r.site, r.tag, r.value, r.cycles, t.number()});
+  }
+}
+
 // Takes the records from a thread's ring. The caller holds the state mutex, so there is one reader.
 template <typename Records>
 void take(AttachedThread& t, Records& out) {
   std::vector<sampler::LogRecord> taken;
   t.log().read(taken);
-  for (const sampler::LogRecord& r : taken) {
-    out.push_back({MethodId(r.method), r.site, r.tag, r.value, r.cycles, t.number()});
-  }
+  append(taken, t, out);
 }
 
 LossReport losses_of(const AttachedThread& t) {
@@ -75,6 +80,16 @@ std::vector<LogRecord> Threads::read_log() {
   std::vector<LogRecord> out(gone_log_.begin(), gone_log_.end());
   gone_log_.clear();
   for (const auto& t : threads_) take(*t, out);
+  return out;
+}
+
+std::vector<LogRecord> Threads::peek_log() const {
+  std::vector<LogRecord> out(gone_log_.begin(), gone_log_.end());
+  for (const auto& t : threads_) {
+    std::vector<sampler::LogRecord> seen;
+    t->log().peek(seen);
+    append(seen, *t, out);
+  }
   return out;
 }
 

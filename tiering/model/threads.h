@@ -46,6 +46,8 @@ class Threads {
 
   // Takes the unread log records, those of detached threads first.
   std::vector<LogRecord> read_log() UPTIER_REQUIRES(state_lock);
+  // Returns copies of them; they stay unread.
+  std::vector<LogRecord> peek_log() const UPTIER_REQUIRES(state_lock);
   // Keeps the records of a thread whose ring, or whose records' method, is about to go.
   void keep_log(AttachedThread& t) UPTIER_REQUIRES(state_lock);
 

@@ -238,6 +238,30 @@ Status RuntimeImpl::save_profile() {
   if (Status s = engine_.events.check_change("save_profile"); !s) return s;
   return saving_.save_profile();
 }
+Result<uint64_t> RuntimeImpl::attach_data(std::string_view type, std::string_view metadata,
+                                          std::span<const std::byte> data) try {
+  if (forked()) return Engine::forked_error();
+  return saving_.sources().attach(type, metadata, data);
+} catch (const std::exception&) { return out_of_memory("attach_data"); }
+Status RuntimeImpl::attach_data(DataSource& source) try {
+  return forked() ? Status(Engine::forked_error()) : saving_.sources().attach(source);
+} catch (const std::exception&) { return out_of_memory("attach_data"); }
+Result<uint64_t> RuntimeImpl::import_counters(CounterBuffer buffer) try {
+  if (forked()) return Engine::forked_error();
+  return saving_.sources().import(std::move(buffer));
+} catch (const std::exception&) { return out_of_memory("import_counters"); }
+Status RuntimeImpl::detach_data(uint64_t data) {
+  return forked() ? Status(Engine::forked_error()) : saving_.sources().detach(data);
+}
+Status RuntimeImpl::detach_data(DataSource& source) {
+  return forked() ? Status(Engine::forked_error()) : saving_.sources().detach(source);
+}
+Result<GatherReport> RuntimeImpl::gather(
+    const std::function<Status(std::span<const Piece> pieces)>& take) {
+  const Engine::Delivery delivery(engine_);
+  if (Status s = engine_.events.check_change("gather"); !s) return s.error();
+  return saving_.gather(take);
+}
 Result<uint64_t> RuntimeImpl::subscribe(EventSubscriber& who, EventKinds kinds) try {
   if (forked()) return Engine::forked_error();
   return engine_.events.subscribe(who, kinds);
@@ -259,5 +283,12 @@ std::vector<LoopExecution> RuntimeImpl::loop_executions() const { return loops_.
 std::vector<LogRecord> RuntimeImpl::read_log() {
   return engine_.forked() ? std::vector<LogRecord>() : reports_.read_log();
 }
+Result<LogFormat> RuntimeImpl::add_log_format(std::string_view text) try {
+  return forked() ? Result<LogFormat>(Engine::forked_error())
+                  : saving_.sources().add_log_format(text);
+} catch (const std::exception&) { return out_of_memory("add_log_format"); }
+std::string RuntimeImpl::log_format(LogFormat format) const try {
+  return forked() ? std::string() : saving_.sources().formats().find(format).value_or("");
+} catch (const std::exception&) { return {}; }
 
 }  // namespace uptier::tiering

@@ -70,6 +70,14 @@ class RuntimeImpl final : public Runtime {
   SavedReport saved_report() const override;
   Profile profile() const override;
   Status save_profile() override;
+  Result<uint64_t> attach_data(std::string_view type, std::string_view metadata,
+                               std::span<const std::byte> data) override;
+  Status attach_data(DataSource& source) override;
+  Result<uint64_t> import_counters(CounterBuffer buffer) override;
+  Status detach_data(uint64_t data) override;
+  Status detach_data(DataSource& source) override;
+  Result<GatherReport> gather(
+      const std::function<Status(std::span<const Piece> pieces)>& take) override;
   Result<uint64_t> subscribe(EventSubscriber& who, EventKinds kinds) override;
   Status unsubscribe(EventSubscriber& who) override;
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
@@ -79,6 +87,8 @@ class RuntimeImpl final : public Runtime {
   void keep_loop_executions(uint32_t count) override;
   std::vector<LoopExecution> loop_executions() const override;
   std::vector<LogRecord> read_log() override;
+  Result<LogFormat> add_log_format(std::string_view text) override;
+  std::string log_format(LogFormat format) const override;
   Result<std::string> ir(MethodId m) override;
 
   // Further functions for the C API.

@@ -1,6 +1,7 @@
 #include "tiering/runtime/saving.h"
 
 #include <mutex>
+#include <vector>
 
 #include "jit/code/float_state.h"
 #include "profile/base/wall.h"
@@ -18,21 +19,51 @@
 
 namespace uptier::tiering {
 
-Status Saving::save_profile() try {
-  if (engine_.forked()) return engine_.forked_error();
-  if (!engine_.saved->is_open()) return {};
-  jit::StandardFloats floats;
-  HeldState lock(engine_.state_mutex);
+void Saving::flush_caller_locked() {
   if (AttachedThread* t = engine_.here())
     flushes_.flush_thread_locked(*t, sampler::NoteKind::kFlushDemand);
   note_intake_.drain_locked();
-  return save_profile_locked();
+}
+
+Status Saving::save_profile() try {
+  if (engine_.forked()) return engine_.forked_error();
+  if (!engine_.saved->is_open()) return {};
+  if (Status s = sources_.check_outside("save_profile"); !s) return s;
+  jit::StandardFloats floats;
+  const DataSources::Gathering gathering(sources_);
+  HeldState lock(engine_.state_mutex);
+  flush_caller_locked();
+  return save_profile_locked(gathering.data());
 } catch (const std::exception&) { return out_of_memory("save_profile"); }
 
-void Saving::save_at_end_locked() {
-  Status saved = walled("save_profile", [&] {
-    state_lock.known_held();
-    return save_profile_locked();
+Result<GatherReport> Saving::gather(const std::function<Status(std::span<const Piece>)>& take) try {
+  if (engine_.forked()) return engine_.forked_error();
+  if (Status s = sources_.check_outside("gather"); !s) return s.error();
+  jit::StandardFloats floats;
+  const DataSources::Gathering gathering(sources_);
+  const profile::Gathered& data = gathering.data();
+  profile::Bytes own;
+  {
+    HeldState lock(engine_.state_mutex);
+    flush_caller_locked();
+    own =
+        engine_.saved->segment(timeline_maker_.timeline_locked(), engine_.stack_sampling->profile(),
+                               *engine_.known_methods, engine_.loops_off());
+  }
+  std::vector<Piece> pieces{{own.data(), own.size()}};
+  if (!data.sum.empty()) pieces.insert(pieces.end(), data.pieces.begin(), data.pieces.end());
+  GatherReport report{0, pieces.size(), data.sources, data.refused};
+  for (const Piece& p : pieces) report.bytes += p.bytes;
+  if (Status s = take(pieces); !s) return s.error();
+  return report;
+} catch (const std::exception&) { return out_of_memory("gather"); }
+
+void Saving::save_at_end() {
+  Status saved = walled("save_profile", [&]() -> Status {
+    if (!engine_.saved->is_open()) return {};
+    const DataSources::Gathering gathering(sources_);
+    HeldState lock(engine_.state_mutex);
+    return save_profile_locked(gathering.data());
   });
   if (saved) return;
   const bool said = finishes([&] {
@@ -42,12 +73,11 @@ void Saving::save_at_end_locked() {
   if (!said) engine_.log.say(LogLevel::kError, "the profile of this process is lost");
 }
 
-Status Saving::save_profile_locked() {
-  if (!engine_.saved->is_open()) return {};
+Status Saving::save_profile_locked(const profile::Gathered& data) {
   uint64_t start = now_ns();
   Status s =
       engine_.saved->save(timeline_maker_.timeline_locked(), engine_.stack_sampling->profile(),
-                          *engine_.known_methods, engine_.loops_off());
+                          *engine_.known_methods, engine_.loops_off(), &data);
   const uint64_t end = now_ns();
   Event e{.kind = EventKind::kSaved, .at_ns = end, .duration_ns = end - start};
   if (!s) e.text = s.error().message;

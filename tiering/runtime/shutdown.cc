@@ -78,16 +78,17 @@ void Shutdown::run() {
 
 // Makes the last flushes, saves the profile, and ends the trace.
 void Shutdown::end_records() {
-  HeldState lock(engine_.state_mutex);
-  for (auto& t : engine_.threads) {
-    flushes_.flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
+  bool saved = false;
+  {
+    HeldState lock(engine_.state_mutex);
+    for (auto& t : engine_.threads) {
+      flushes_.flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
+    }
+    saved = engine_.saved->was_saved();
   }
-  if (!engine_.saved->was_saved()) saving_.save_at_end_locked();
-  if (!finishes([&] {
-        state_lock.known_held();
-        tell_first_calls_locked();
-      }))
-    engine_.observer->trace.note_lost_event();
+  if (!saved) saving_.save_at_end();
+  HeldState lock(engine_.state_mutex);
+  if (!finishes([&] { tell_first_calls_locked(); })) engine_.observer->trace.note_lost_event();
   engine_.observer->trace.finish();
   engine_.events.emit({.kind = EventKind::kEnded});
 }

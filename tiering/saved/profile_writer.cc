@@ -11,6 +11,7 @@
 #include "profile/base/new_file.h"
 #include "profile/base/write_all.h"
 #include "profile/upf/read.h"
+#include "profile/upf/text_log.h"
 #include "profile/upf/write.h"
 #include "tiering/saved/file_lock.h"
 
@@ -22,6 +23,8 @@ constexpr size_t kMostCounted = 7;            // at most so many runs leave thei
                                               // last one
 constexpr uint64_t kCountedBytes = 64 << 10;  // bytes of counted runs that a small file may have
 constexpr uint64_t kShare = 2;                // in a large one, 1 / kShare of its other bytes
+
+constexpr uint64_t kLogBytes = 1 << 20;  // of logged text of earlier runs
 
 constexpr uint64_t kDecayParts = 1 << 20;
 
@@ -76,6 +79,18 @@ void sort_out(Profile& saved, const SeenRun& seen, Profile& stay, Profile& fade)
   }
 }
 
+// The pieces of data sources that are written after the segment of a run.
+std::span<const Piece> pieces_of(const SeenRun& seen) {
+  const bool any = seen.data != nullptr && !seen.data->sum.empty();
+  return any ? std::span<const Piece>(seen.data->pieces) : std::span<const Piece>();
+}
+
+// Returns 0 or an errno.
+int write_segment(int fd, profile::ByteSpan segment, std::span<const Piece> data) {
+  const int error = profile::write_all(fd, segment);
+  return error != 0 ? error : profile::write_pieces(fd, data);
+}
+
 // Adds saved calls to those of this run. The calls of callers that stay count as if this run had
 // been like the earlier ones; other calls fade. This run knows sizes of code better. It also knows
 // positions of first calls better; a position that it did not record stays as saved. For methods
@@ -126,6 +141,13 @@ UploadId ProfileWriter::name_of_run(const Profile& run, uint64_t time) {
   return profile::make_upload_id(run, time, nonce);
 }
 
+profile::Bytes ProfileWriter::first_segment(SeenRun seen) {
+  seen.info.uploads = {name_of_run(seen.run, seen.info.time)};
+  for (auto& [key, m] : seen.run.methods) m.time = seen.info.time;
+  (void)profile::without_empty(seen.run);
+  return profile::profile_to_file(seen.run, seen.info, seen.log, seen.timeline, &seen.calls);
+}
+
 // Leaves out the data that an earlier save of this process has put in the file. Only newer counts
 // are added, and the run, which the file already counts, gets its new name.
 void ProfileWriter::leave_out_written(SeenRun& seen, ProfileInfo& file) const {
@@ -135,6 +157,14 @@ void ProfileWriter::leave_out_written(SeenRun& seen, ProfileInfo& file) const {
   seen.info.runs = 0;
   seen.info.weight -= written_->weight;
   std::erase(file.uploads, written_->upload);
+}
+
+// The same for the data of data sources, whether it is still a segment of its own or was merged.
+void ProfileWriter::leave_out_written_data(ProfileFile& file) const {
+  if (written_ == nullptr || written_->data.empty()) return;
+  const UploadId name{0, written_->data.hash};
+  if (std::erase(file.info.uploads, name) == 0) return;
+  profile::leave_out(written_->data, file.foreign);
 }
 
 // Returns the logs and timelines of earlier runs; they refer to the file, which is still mapped.
@@ -163,6 +193,9 @@ Status ProfileWriter::save(SeenRun seen, double decay, profile::Sync sync) {
   for (auto& [key, m] : seen.run.methods) m.time = seen.info.time;
   auto written = std::make_unique<Written>(
       Written{seen.run, seen.calls, upload, seen.info.time, seen.timeline.length_ns});
+  if (seen.data != nullptr) written->data = seen.data->sum;
+  leave_out_written_data(*saved);
+  profile::keep_latest_logs(saved->foreign, kLogBytes);
   // A file that was replaced meanwhile, or rolled back, gets all of it.
   bool again = written_ != nullptr && std::ranges::count(saved->info.uploads, written_->upload);
   if (again) leave_out_written(seen, saved->info);
@@ -189,11 +222,12 @@ Status ProfileWriter::save(SeenRun seen, double decay, profile::Sync sync) {
   seen.info += saved->info;
   add_saved_calls(std::move(saved->calls), parts, seen);
   profile::UpfReader reader(file->bytes());
-  Status replaced = profile::replace_file(
-      path_,
+  const profile::Bytes segment =
       profile::profile_to_file(seen.run, seen.info, seen.log, seen.timeline, &seen.calls, nullptr,
-                               past_runs(reader, again), &saved->foreign),
-      sync);
+                               past_runs(reader, again), &saved->foreign);
+  const std::span<const Piece> data = pieces_of(seen);
+  Status replaced = profile::replace_file(
+      path_, [&](int fd) { return write_segment(fd, segment, data); }, sync);
   if (!replaced) {
     lock.take_back();
     return replaced;
@@ -221,15 +255,18 @@ Result<bool> ProfileWriter::count(const SeenRun& seen, const ReadFile& read) {
   ProfileInfo info = seen.info;
   info.uploads = {written.upload};
   info.weight = 0;
+  if (seen.data != nullptr) written.data = seen.data->sum;
+  const std::span<const Piece> data = pieces_of(seen);
   profile::Bytes segment = profile::profile_to_file({}, info, seen.log, seen.timeline, &calls);
   FileLock lock(path_, lock_ms_);
   if (Status s = lock.status(); !s) return s.error();
-  bool same = lock.file() == read.id && read.takes_more(segment.size());
+  const uint64_t bytes = segment.size() + (data.empty() ? 0 : seen.data->bytes());
+  bool same = lock.file() == read.id && read.takes_more(bytes);
   if (!same) {
     lock.take_back();
     return false;
   }
-  if (int error = profile::write_all(lock.fd(), segment); error != 0) {
+  if (int error = write_segment(lock.fd(), segment, data); error != 0) {
     return profile::io_error(path_, "cannot write the file", error);
   }
   written_ = std::make_unique<Written>(std::move(written));

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,10 @@ class ProfileWriter {
   // data of other runs.
   Result<bool> count(const SeenRun& seen, const ReadFile& read) UPTIER_REQUIRES(state_lock);
 
+  // Returns the segment of a run that save() would write into an empty file, without the data of
+  // sources.
+  static profile::Bytes first_segment(SeenRun seen);
+
   // Returns the profile to save for a method with a new key whose profile was trusted: scaled like
   // the profiles of trusted methods that keep their key.
   static Profile as_before(const SavedMethod& saved, double decay);
@@ -70,10 +75,12 @@ class ProfileWriter {
     uint64_t time = 0;
     uint64_t length_ns = 0;  // of its timeline
     uint64_t weight = ProfileInfo::kRunWeight;
+    profile::GatheredSum data = {};  // of data sources
   };
 
   static UploadId name_of_run(const Profile& run, uint64_t time);
   void leave_out_written(SeenRun& seen, ProfileInfo& file) const UPTIER_REQUIRES(state_lock);
+  void leave_out_written_data(ProfileFile& file) const UPTIER_REQUIRES(state_lock);
   std::vector<profile::RunRecord> past_runs(profile::UpfReader& reader, bool again) const
       UPTIER_REQUIRES(state_lock);
 

@@ -44,6 +44,7 @@ bool SavedProfile::match(Method& m, SavedMethod& saved) {
     return false;
   }
   store_->report().matched++;
+  parents_.emplace(m.shape->cfg_hash, saved.profile.schema.cfg_hash);
   observer_.decisions.log(
       m, "match", "the saved profile belongs to other code: " + hashes + "; " + report.text());
   saved.profile = std::move(matched);
@@ -81,13 +82,29 @@ void SavedProfile::learn_calls(Method& m, const jit::Function& f) const {
   if (store_ != nullptr) tiering::learn_calls(m, f, methods_);
 }
 
+void SavedProfile::add_trusted(const KnownMethods& known, double loops_off, SeenRun& seen) const {
+  for (const auto& m : methods_.all()) {
+    if (is_trusted(*m)) collector_.add(*m, known, loops_off, seen);
+  }
+}
+
+profile::Bytes SavedProfile::segment(profile::Timeline timeline, TimeProfile time,
+                                     const KnownMethods& known, double loops_off) const {
+  SeenRun seen = collector_.watched(known, loops_off);
+  add_trusted(known, loops_off, seen);
+  seen.timeline = std::move(timeline);
+  seen.calls.time = std::move(time);
+  return ProfileWriter::first_segment(std::move(seen));
+}
+
 Status SavedProfile::save(profile::Timeline timeline, TimeProfile time, const KnownMethods& known,
-                          double loops_off) {
+                          double loops_off, const profile::Gathered* data) {
   if (store_ == nullptr) return {};
   saved_ = true;
   SeenRun seen = collector_.watched(known, loops_off);
   seen.timeline = std::move(timeline);
   seen.calls.time = std::move(time);
+  seen.data = data;
   // A host that collects counts without using them wants exact sums.
   bool uses = options_.tier == TierMode::kAuto && live_.policy != PolicyMode::kNever;
   bool fades = live_.profile_decay < 1;
@@ -96,9 +113,7 @@ Status SavedProfile::save(profile::Timeline timeline, TimeProfile time, const Kn
     if (!counted) return counted.error();
     if (*counted) return {};
   }
-  for (const auto& m : methods_.all()) {
-    if (is_trusted(*m)) collector_.add(*m, known, loops_off, seen);
-  }
+  add_trusted(known, loops_off, seen);
   return store_->save(std::move(seen), live_.profile_decay,
                       live_.profile_sync ? profile::Sync::kYes : profile::Sync::kNo);
 }

@@ -17,6 +17,8 @@
 #pragma once
 
 #include <cassert>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -80,13 +82,21 @@ class SavedProfile {
 
   // Saves the data of this process up to now in the file; it may be called again. `known` has the
   // first calls; `loops_off` is the error of a timed execution, in cycles; `time` is the data of
-  // stack samples.
+  // stack samples; `data`, which may be null, belongs to data sources.
   Status save(profile::Timeline timeline, TimeProfile time, const KnownMethods& known,
-              double loops_off) UPTIER_REQUIRES(state_lock);
+              double loops_off, const profile::Gathered* data = nullptr)
+      UPTIER_REQUIRES(state_lock);
+  // Returns the segment of a profile file that a first save would write into an empty file.
+  profile::Bytes segment(profile::Timeline timeline, TimeProfile time, const KnownMethods& known,
+                         double loops_off) const UPTIER_REQUIRES(state_lock);
   bool was_saved() const { return saved_; }
+  // The hashes of changed code whose saved profile matched, each with the hash of the saved code.
+  const std::map<uint64_t, uint64_t>& parents() const { return parents_; }
 
  private:
   bool match(Method& m, SavedMethod& saved) UPTIER_REQUIRES(state_lock);
+  void add_trusted(const KnownMethods& known, double loops_off, SeenRun& seen) const
+      UPTIER_REQUIRES(state_lock);
 
   const Options& options_;
   const Options& live_;
@@ -95,6 +105,7 @@ class SavedProfile {
   const RunCollector collector_;
   std::unique_ptr<ProfileStore> store_;
   bool saved_ = false;
+  std::map<uint64_t, uint64_t> parents_;
 };
 
 }  // namespace uptier::tiering

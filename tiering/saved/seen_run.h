@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "profile/upf/gathered.h"
 #include "profile/upf/timeline.h"
 #include "uptier/profile.h"
 #include "uptier/profile_file.h"
@@ -24,6 +25,7 @@ struct SeenRun {
   ProfileInfo info;
   std::string log;
   profile::Timeline timeline;
+  const profile::Gathered* data = nullptr;  // of data sources, written where it lies; or null
 };
 
 // Returns the estimated executions of a method's blocks.

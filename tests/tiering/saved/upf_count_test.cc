@@ -22,6 +22,7 @@
 #include "tests/support/program_runs.h"
 #include "tests/support/runtime_host.h"
 #include "uptier/profile_file.h"
+#include "uptier/profile_query.h"
 
 namespace uptier::test::upf_count_test {
 namespace {
@@ -127,6 +128,37 @@ TEST_F(CountRun, its_log_and_timeline_are_there) {
   const auto& last = reader.segments()[1];
   EXPECT_FALSE(reader.timeline(last).versions.empty());
   EXPECT_NE(reader.log(last).find("pick"), std::string::npos) << reader.log(last);
+}
+
+// Each such run adds its own data, after its segment; it is in the sum of the next full save.
+TEST_F(CountRun, data_of_the_host_is_appended_with_a_counted_run) {
+  const uint64_t words[] = {5};
+  const auto hits = [&] {
+    const std::string all = bytes();
+    const auto a = query(std::as_bytes(std::span(all)), "calc", "ab", "hits");
+    return a ? std::get<CounterAnswer>(a->what).count : 0;
+  };
+  const auto run = [&](const Options& o, int saves) {
+    IrRuntime r(parse_or_die(kPick), o);
+    ThreadScope scope(*r.runtime);
+    ASSERT_TRUE(r.runtime->import_counters({"calc", "ab", {"hits"}, words, ""}).ok());
+    pick(r, 95);
+    for (int i = 0; i < saves; ++i) save(r);
+  };
+  run(warm(), 1);
+  ASSERT_TRUE(bytes().starts_with(first_));
+  EXPECT_EQ(segments(bytes()), 3u);
+  EXPECT_EQ(hits(), 5u);
+  run(warm(), 1);
+  EXPECT_EQ(segments(bytes()), 5u);
+  EXPECT_EQ(hits(), 10u);
+  EXPECT_TRUE(read().warnings.empty());
+  run(warm(), 2);  // counted first, then saved in full
+  EXPECT_EQ(segments(bytes()), 2u);
+  EXPECT_EQ(hits(), 15u);
+  run(exact(), 1);
+  EXPECT_EQ(hits(), 20u);
+  EXPECT_EQ(read().info.runs, 5u);
 }
 
 // Long enough for the drift to be noticed.
