@@ -183,6 +183,7 @@ int profile_show(const ProfileShowCommand& command) {
   if (c.order) return profile_show_order(c.file, c.top, c.json);
   if (c.timeline) return profile_show_timeline(c.file, c.json);
   if (c.time) return profile_show_time(c.file, c.least, c.json);
+  if (c.lines) return profile_show_lines(c);
   ProfileFile file;
   if (int code = open_profile(c.file, file); code != kOk) return code;
   if (!c.method.empty()) {

@@ -7,12 +7,12 @@
 
 enum kind { kNumber, kPlus, kMinus, kTimes, kOver, kOpen, kClose, kEnd, kBad };
 
-static const char *text;
+static const char* text;
 static enum kind token;
 static long value;
 static int errors;
 
-static void fail(const char *why) {
+static void fail(const char* why) {
   fprintf(stderr, "error: %s\n", why);
   errors++;
   if (errors > 3) {
@@ -28,32 +28,18 @@ static void next(void) {
     return;
   }
   if (isdigit((unsigned char)*text)) {
-    value = strtol(text, (char **)&text, 10);
+    value = strtol(text, (char**)&text, 10);
     token = kNumber;
     return;
   }
   switch (*text++) {
-    case '+':
-      token = kPlus;
-      break;
-    case '-':
-      token = kMinus;
-      break;
-    case '*':
-      token = kTimes;
-      break;
-    case '/':
-      token = kOver;
-      break;
-    case '(':
-      token = kOpen;
-      break;
-    case ')':
-      token = kClose;
-      break;
-    default:
-      token = kBad;
-      fail("unknown character");
+    case '+': token = kPlus; break;
+    case '-': token = kMinus; break;
+    case '*': token = kTimes; break;
+    case '/': token = kOver; break;
+    case '(': token = kOpen; break;
+    case ')': token = kClose; break;
+    default: token = kBad; fail("unknown character");
   }
 }
 
@@ -106,13 +92,12 @@ static long sum(void) {
     int plus = token == kPlus;
     next();
     long w = product();
-    v = plus ? v + w
-             : v - w;
+    v = plus ? v + w : v - w;
   }
   return v;
 }
 
-static long parse(const char *s) {
+static long parse(const char* s) {
   text = s;
   next();
   long v = sum();
@@ -121,13 +106,11 @@ static long parse(const char *s) {
 }
 
 int unused(int n) {
-  do {
-    n = n * 3 + 1;
-  } while (n % 7 != 0);
+  do { n = n * 3 + 1; } while (n % 7 != 0);
   return n;
 }
 
-static const char *name_of(enum kind k) {
+static const char* name_of(enum kind k) {
   switch (k) {
     case kNumber: return "number";
     case kPlus: return "plus";
@@ -137,19 +120,17 @@ static const char *name_of(enum kind k) {
   }
 }
 
-int main(int argc, char **argv) {
-  static const char *const lines[] = {"1 + 2 * 3", "(4 - 5) * 6", "7 * (8 - 2) * 2", "12"};
+int main(int argc, char** argv) {
+  static const char* const lines[] = {"1 + 2 * 3", "(4 - 5) * 6", "7 * (8 - 2) * 2", "12"};
   long all = 0;
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
     long v = parse(lines[i]);
     printf("%s = %ld\n", lines[i], v);
-    if (v < 0 && i > 2)
-      goto out;
+    if (v < 0 && i > 2) goto out;
     all += v;
   }
   if (argc > 5) all = unused(argc) + (argv[1] != NULL);
-  printf("%ld %s %s\n", all, name_of(kPlus), all > 1000 ? "large"
-                                                        : "small");
+  printf("%ld %s %s\n", all, name_of(kPlus), all > 1000 ? "large" : "small");
   if (all == 12345) {
   out:
     puts("out");
