@@ -37,6 +37,27 @@ Counts counts_of(const ModuleLines& module, uint32_t function, const MethodProfi
   return counts;
 }
 
+// Appends the branches of a function whose edges are known.
+void add_branches(const ModuleLines& module, uint32_t function, const MethodProfile* m,
+                  Coverage& out) {
+  const BodyGraph& body = module.bodies()[function];
+  const wasm::SourceLines& source = module.source();
+  for (uint32_t b = 0; b < body.blocks.size(); ++b) {
+    const BodyGraph::Block& block = body.blocks[b];
+    if (!block.is_branch || block.branch_location < source.code_begin()) continue;
+    const dwarf::Row* row = source.map().row(block.branch_location - source.code_begin());
+    if (row == nullptr || row->line == 0) continue;
+    Coverage::Branch branch{row->line, count_of(m, b + 1) != 0, {0, 0}};
+    bool known = true;
+    for (uint32_t e = 0; e < 2 && m != nullptr; ++e) {
+      const std::optional<Counted> count = edge_count(*m, body, block.first_edge + e);
+      known = known && count.has_value();
+      if (count) branch.counts[e] = count->count;
+    }
+    if (known) out.files[source.map().lines().path(row->file)].branches.push_back(branch);
+  }
+}
+
 // A name must not have the comma that separates fields.
 std::string field(std::string name) {
   std::ranges::replace(name, ',', '_');
@@ -64,6 +85,7 @@ Coverage coverage_of(const ModuleLines& module, const Profile& counts) {
       const std::string path = table.path(place.first);
       if (!path.empty()) made.files[path].lines[place.second] += count;
     }
+    add_branches(module, f, m, made);
     const std::vector<dwarf::SourceFrame> at = module.place_of(f);
     if (at.empty() || at.back().file.empty() || at.back().line == 0) continue;
     const std::string& known = at.back().function;
@@ -74,6 +96,7 @@ Coverage coverage_of(const ModuleLines& module, const Profile& counts) {
     std::ranges::sort(file.functions, [](const auto& a, const auto& b) {
       return a.line != b.line ? a.line < b.line : a.name < b.name;
     });
+    std::ranges::stable_sort(file.branches, {}, &Coverage::Branch::line);
   }
   return made;
 }
@@ -92,6 +115,18 @@ std::string coverage_lcov(const Coverage& c) {
     }
     out +=
         "FNF:" + std::to_string(file.functions.size()) + "\nFNH:" + std::to_string(called) + "\n";
+    size_t number = 0, taken = 0;  // of a branch within its line; edges
+    for (size_t i = 0; i < file.branches.size(); ++i) {
+      const Coverage::Branch& b = file.branches[i];
+      number = i != 0 && file.branches[i - 1].line == b.line ? number + 1 : 0;
+      for (size_t e = 0; e < 2; ++e) {
+        out += "BRDA:" + std::to_string(b.line) + "," + std::to_string(number) + "," +
+               std::to_string(e) + "," + (b.reached ? std::to_string(b.counts[e]) : "-") + "\n";
+        taken += b.counts[e] != 0 ? 1 : 0;
+      }
+    }
+    out +=
+        "BRF:" + std::to_string(2 * file.branches.size()) + "\nBRH:" + std::to_string(taken) + "\n";
     for (const auto& [line, count] : file.lines) {
       out += "DA:" + std::to_string(line) + "," + std::to_string(count) + "\n";
       hit += count != 0 ? 1 : 0;
@@ -107,12 +142,18 @@ std::string coverage_json(const Coverage& c) {
   ordered_json files = ordered_json::array();
   for (const auto& [path, file] : c.files) {
     ordered_json lines = ordered_json::array(), functions = ordered_json::array();
+    ordered_json branches = ordered_json::array();
+    for (const Coverage::Branch& b : file.branches) {
+      branches.push_back({b.line, b.counts[0], b.counts[1]});
+    }
     for (const auto& [line, count] : file.lines) lines.push_back({line, count});
     for (const Coverage::Function& f : file.functions) {
       functions.push_back({{"name", f.name}, {"line", f.line}, {"calls", f.calls}});
     }
-    files.push_back(
-        {{"file", path}, {"lines", std::move(lines)}, {"functions", std::move(functions)}});
+    files.push_back({{"file", path},
+                     {"lines", std::move(lines)},
+                     {"branches", std::move(branches)},
+                     {"functions", std::move(functions)}});
   }
   const ordered_json all = {{"files", std::move(files)}};
   return all.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";

@@ -20,8 +20,15 @@ struct Coverage {
     uint32_t line = 0;
     uint64_t calls = 0;
   };
+  // A conditional branch of the code, by edge. The compiler decides which condition a source line has.
+  struct Branch {
+    uint32_t line = 0;
+    bool reached = false;
+    uint64_t counts[2] = {0, 0};
+  };
   struct File {
     std::vector<Function> functions;  // by line, then name
+    std::vector<Branch> branches;     // by line, then in the order of code
     std::map<uint32_t, uint64_t> lines;
   };
   std::map<std::string, File> files;
@@ -31,7 +38,8 @@ struct Coverage {
 Coverage coverage_of(const ModuleLines& module, const Profile& counts);
 
 // Returns the coverage in the format of lcov's tracefiles, or as JSON:
-//   {"files": [{"file", "lines": [[line, count]...], "functions": [{"name", "line", "calls"}...]}...]}
+//   {"files": [{"file", "lines": [[line, count]...], "branches": [[line, count, count]...],
+//               "functions": [{"name", "line", "calls"}...]}...]}
 std::string coverage_lcov(const Coverage& c);
 std::string coverage_json(const Coverage& c);
 
