@@ -13,6 +13,23 @@ bool has_lines(const wasm::ModuleBytes& bytes) {
   return !wasm::find_custom(bytes, ".debug_line").empty();
 }
 
+constexpr size_t kMostFrames = 16;  // of a trap's message
+
+std::string place(const dwarf::SourceFrame& f) {
+  std::string text = f.function.empty() ? "" : f.function + ", ";
+  text += f.file + ":" + std::to_string(f.line);
+  return f.column == 0 ? text : text + ":" + std::to_string(f.column);
+}
+
+// Returns the place of a frame, and those that it was inlined into on lines of their own.
+std::string places(const wasm::SourceLines& lines, const wasm::TrapFrame& frame) {
+  std::string text;
+  for (const dwarf::SourceFrame& f : lines.at(frame.offset)) {
+    text += (text.empty() ? "" : "\n  inlined into ") + place(f);
+  }
+  return text.empty() ? frame.function_name + ", whose lines are not known" : text;
+}
+
 }  // namespace
 
 Status check_coverage(const std::string& path, const wasm::ModuleBytes& bytes,
@@ -50,18 +67,16 @@ int write_coverage(Runtime& runtime, const std::string& path, const wasm::Module
 
 std::string trap_lines(const std::string& path, const wasm::ModuleBytes& bytes,
                        const wasm::TrapReport& trap) {
-  std::string text;
-  if (!trap.has_location || trap.offset == 0 || !has_lines(bytes)) return text;
+  if (!trap.has_location || trap.offset == 0 || !has_lines(bytes)) return "";
   Result<wasm::SourceLines> lines = wasm::SourceLines::read(bytes);
   if (!lines) {
     fail(kOk, lines_error(path, lines.error()).message);
-    return text;
+    return "";
   }
-  for (const dwarf::SourceFrame& f : lines->at(trap.offset)) {
-    text += text.empty() ? "\n  at " : "\n  inlined into ";
-    if (!f.function.empty()) text += f.function + ", ";
-    text += f.file + ":" + std::to_string(f.line);
-    if (f.column != 0) text += ":" + std::to_string(f.column);
+  std::string text = "\n  at " + places(*lines, {trap.function, trap.function_name, trap.offset});
+  for (size_t i = 1; i < trap.stack.size(); ++i) {
+    if (i == kMostFrames) return text + "\n  ...";
+    text += "\n  called by " + places(*lines, trap.stack[i]);
   }
   return text;
 }

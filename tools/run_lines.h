@@ -19,8 +19,8 @@ Status check_coverage(const std::string& path, const wasm::ModuleBytes& bytes,
 int write_coverage(Runtime& runtime, const std::string& path, const wasm::ModuleBytes& bytes,
                    const std::string& out);
 
-// Returns the lines of a message that say where a trap came from: one for the place, and one for each call
-// that was inlined there. Empty if the module has no lines for it; tells on stderr if its debug sections are
+// Returns the lines of a message that say where a trap came from: the place, the calls that were inlined there, and
+// the calls of the guest's stack. Empty if the module has no lines; tells on stderr if its debug sections are
 // refused.
 std::string trap_lines(const std::string& path, const wasm::ModuleBytes& bytes,
                        const wasm::TrapReport& trap);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "tests/support/tool_dir.h"
@@ -190,6 +191,26 @@ TEST_F(SourceLinesTool, a_trap_names_its_line) {
   }
 }
 
+// Callers too, whatever was inlined by our compiler: frames are those of the sources.
+TEST_F(SourceLinesTool, a_trap_names_the_lines_of_its_callers) {
+  for (const char* tier : {"baseline", "optimized", "instrumented"}) {
+    for (const char* name : {"plain4", "lines5"}) {
+      const test::RunResult r =
+          tool("run --tier=" + std::string(tier) + " --invoke outer " + module(name) + " 3");
+      EXPECT_EQ(r.code, 134);
+      const std::string stack =
+          "\n  at divide, /src/lines.c:22:12\n  called by middle, /src/lines.c:36:10\n"
+          "  called by outer, /src/lines.c:40:10\n";
+      EXPECT_NE(r.err.find(stack), std::string::npos) << tier << " " << name << r.err;
+    }
+  }
+  const test::RunResult deep =
+      tool("run --tier=baseline --invoke deep " + module("plain5") + " 100");
+  EXPECT_EQ(deep.code, 134);
+  EXPECT_NE(deep.err.find("\n  called by deep, /src/lines.c:45:"), std::string::npos) << deep.err;
+  EXPECT_TRUE(deep.err.ends_with("\n  ...\n")) << deep.err;
+}
+
 TEST_F(SourceLinesTool, broken_lines_are_told_and_the_run_goes_on) {
   std::string bytes = test::slurp(module("lines4"));
   const size_t at = bytes.find(".debug_line") + 11;
@@ -216,13 +237,24 @@ TEST_F(SourceLinesTool, coverage_counts_lines_exactly_and_lists_functions_never_
     std::map<int, uint64_t> lines;
     for (const json& l : file["lines"]) lines[l[0]] = l[1];
     const std::map<int, uint64_t> expected = {
-        {7, kSquares}, {11, 2000}, {12, 202'000}, {13, 200'000}, {14, kSquares}, {16, 132'000},
-        {18, 2000},    {21, 1},    {22, 1},       {25, 0},       {26, 0},        {27, 0},
-        {28, 0},       {30, 1},    {31, 2001},    {32, 1},       {33, 1}};
+        {7, kSquares}, {11, 2000}, {12, 202'000}, {13, 200'000}, {14, kSquares},
+        {16, 132'000}, {18, 2000}, {21, 1},       {22, 1},       {25, 0},
+        {26, 0},       {27, 0},    {28, 0},       {30, 1},       {31, 2001},
+        {32, 1},       {33, 1},    {35, 0},       {36, 0},       {39, 0},
+        {40, 0},       {43, 0},    {44, 0},       {45, 0},       {46, 0}};
     EXPECT_EQ(lines, expected) << name;
+    bool branch = false;
+    for (const json& b : file["branches"]) {
+      const std::set<uint64_t> counts = {b[1], b[2]};
+      branch |= b[0] == 13 && counts == std::set<uint64_t>{kSquares, 132'000};
+    }
+    EXPECT_TRUE(branch) << file["branches"];
     std::map<std::string, uint64_t> calls;
     for (const json& f : file["functions"]) calls[f["name"]] = f["calls"];
-    EXPECT_EQ(calls, (std::map<std::string, uint64_t>{{"divide", 1}, {"never", 0}, {"start", 1}}));
+    EXPECT_EQ(
+        calls,
+        (std::map<std::string, uint64_t>{
+            {"deep", 0}, {"divide", 1}, {"middle", 0}, {"never", 0}, {"outer", 0}, {"start", 1}}));
   }
 }
 

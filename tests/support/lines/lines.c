@@ -31,3 +31,16 @@ EXPORT(_start) void start(void) {
   for (int i = 0; i < 2000; i++) table[i & 15] += sum(100);
   table[1] = divide(table[2], 3);
 }
+
+EXPORT(middle) int middle(int a) {
+  return divide(a, a - 3) + 1;  // line 36; traps for 3
+}
+
+EXPORT(outer) int outer(int a) {
+  return middle(a) * 2;  // line 40
+}
+
+EXPORT(deep) int deep(int n) {
+  if (n == 0) return outer(3);
+  return deep(n - 1) + n;  // line 45
+}
