@@ -85,11 +85,14 @@ def main():
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
     measure.add_arguments(ap)
     ap.add_argument("--times", type=float, default=1, help="how many times as long programs run")
+    ap.add_argument("--wide", default="",
+                    help="METHODS:ROUNDS,...: programs of many methods of equal weight (wide.py)")
     a = ap.parse_args()
     measured = {}
-    for name, case in truth.cases(a):
-        measure.progress(name)
-        measured[name] = measure_case(case, a)
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, case in [*truth.cases(a), *truth.wide_cases(a, scratch)]:
+            measure.progress(name)
+            measured[name] = measure_case(case, a)
     measure.progress("")
     print(f"./dev bench find --times {a.times:g} --rounds {a.rounds}; {measure.load_note()}\n")
     print(f"{'program':<11}" + "".join(f"{s:>34}" for s in SIDES))

@@ -75,6 +75,16 @@ void plan_flushes_anew(MethodState& s, const Schedule& schedule) {
       std::min(s.next_loop_flush, std::max(loop_first, next_loop_flush(s.iterations, schedule)));
 }
 
+// A method whose first samples come late, because it was found or its copy was made late, flushes
+// them as early as those of a new method. Otherwise they would wait until its calls have doubled.
+void plan_first_flushes(MethodState& s, const Schedule& schedule, Rate rate, uint64_t calls) {
+  if (s.sampled_calls != 0 || s.bursts != 0 || !samples(rate, schedule)) return;
+  s.next_flush = std::min(s.next_flush, calls + setting(schedule.flush_first));
+  if (s.next_loop_flush == 0) return;
+  s.next_loop_flush =
+      std::min(s.next_loop_flush, s.iterations + setting(schedule.loop_flush_first));
+}
+
 // Returns the gap from here to the next burst: the one drawn when the last burst began, if there is
 // one.
 uint64_t next_loop_gap(MethodState& s, const GapLaw& law, uint64_t& random) {
@@ -246,6 +256,7 @@ void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, uint64_t& 
   const GapLaw& law = schedule.ladder.law(rate.rung());
   bool sampled = samples(rate, schedule);
   plan_flushes_anew(s, schedule);
+  plan_first_flushes(s, schedule, rate, s.calls);
   s.next_sample = s.calls - 1 + law.draw(random);
   assert(s.next_sample >= s.calls);
   e.sample = sampled && s.next_sample == s.calls;
@@ -289,6 +300,7 @@ void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, bool can_c
   if (counted) store_seen(s.bursts, s.bursts - 1);  // it began at the old rate, just now
   put_in_force(s, rate);
   close_part(s);  // nothing of it has run
+  plan_first_flushes(s, schedule, rate, s.call_gap == 0 ? 0 : calls_so_far(s));
   LoopEvent anew = begin(s, schedule, can_count, random, false, false);
   e.due = anew.due;
   e.instrumented = anew.instrumented;

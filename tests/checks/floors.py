@@ -72,7 +72,7 @@ UNKNOWN = {"include": THREADS, "profile": THREADS | CLOCKS | MACHINE_CODE,
 GUEST = {"baseline_frames", "call_events", "code_entries", "counters", "deopt", "frame_moves", "guest",
          "guest_calls", "guest_loops", "notes", "observed_rounds", "optimized_samples", "osr_exit",
          "trial_calls", "unattached_calls"}
-LOCKING = re.compile(r"\b(?:lock_guard|unique_lock|scoped_lock|\w*[mM]utex\w*|Held)\b")
+LOCKING = re.compile(r"\b(?:lock_guard|unique_lock|scoped_lock|\w*[mM]utex\w*|Held|HeldState)\b")
 
 PRIVATE_WORDS = re.compile(
     r"\b(asmjit|(?:std::)?(?:recursive_|shared_|timed_)*mutex\b|std::atomic\w*|pthread_\w+"
@@ -309,6 +309,9 @@ CASES = [
      "(only include, jit, profile, sampler, tiering)"),
     ("a lock below guest frames", {"tiering/runtime/deopt.cc": "\n  std::lock_guard lock(m);\n"},
      "tiering/runtime/deopt.cc:2: below guest frames nothing takes a lock: lock_guard"),
+    ("the state mutex below guest frames",
+     {"tiering/runtime/deopt.cc": "\n  HeldState lock(m);\n"},
+     "tiering/runtime/deopt.cc:2: below guest frames nothing takes a lock: HeldState"),
     ("a decision that reads a clock", {"tiering/policy/p.cc": "#include <chrono>\n"},
      "tiering/policy/p.cc:1: tiering/policy/ must not know <chrono>"),
     ("asmjit outside jit", {"tiering/t.cc": "#include <asmjit/x86.h>\n"},

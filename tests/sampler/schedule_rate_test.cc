@@ -269,6 +269,38 @@ TEST(ScheduleRate, off_takes_nothing_and_is_looked_at_ever_more_rarely) {
   EXPECT_EQ(weight_of(Rate{g.state.rate}, schedule.ladder), 0u);
 }
 
+TEST(ScheduleRate, first_samples_are_flushed_early_however_late_they_come) {
+  Schedule schedule = make();
+  Guest g(schedule, 9);
+  g.rate.set(Rate::off(kBurst));
+  while (g.calls < 1'000'000) g.call(0);
+  g.rate.set(Rate::every(kBurst));
+  while (g.changes == 0) g.call(0);
+  uint64_t began = g.calls, flushes = g.flushes;
+  while (g.flushes == flushes) g.call(0);
+  EXPECT_EQ(g.calls - began, schedule.flush_first);
+  // The second comes as ever, and so does one after a rest.
+  g.rate.set(Rate::off(kBurst));
+  while (g.changes == 1) g.call(0);
+  g.rate.set(Rate::every(kBurst));
+  while (g.changes == 2) g.call(0);
+  began = g.calls;
+  flushes = g.flushes;
+  while (g.flushes == flushes) g.call(0);
+  EXPECT_GT(g.calls - began, 1000 * schedule.flush_first);
+
+  Guest loop(schedule, 9);
+  loop.rate.set(Rate::off(kBurst));
+  loop.call(1'000'000);
+  loop.rate.set(Rate::every(kBurst));
+  while (loop.changes == 0) loop.call(kBurst);
+  flushes = loop.flushes;
+  loop.call(schedule.loop_flush_first - 2 * kBurst);
+  EXPECT_EQ(loop.flushes, flushes);
+  loop.call(3 * kBurst);
+  EXPECT_EQ(loop.flushes, flushes + 1);
+}
+
 TEST(ScheduleRate, flush_that_is_never_delivered_leaves_the_old_rate_in_force) {
   Schedule schedule = make();
   Guest g(schedule, 4);

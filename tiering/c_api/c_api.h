@@ -25,6 +25,7 @@
 #include "uptier/events.h"
 #include "uptier/policy.h"
 #include "uptier/runtime.h"
+#include "uptier/thread_safety.h"
 #include "uptier/uptier.h"
 
 namespace uptier::tiering {
@@ -155,8 +156,9 @@ class CMethodTable {
   void add(MethodId id, std::unique_ptr<CMethod>&& m);
   // Removes methods, all or none; returns false if one of them is not in service. Thread: any.
   bool remove(std::span<const uptier_method> ids, std::vector<CMethod*>& removed);
-  // Calls `drop` of every method that was not removed.
-  void drop_all() noexcept;
+  // Calls `drop` of every method that was not removed. Unchecked: the runtime is gone, so no other
+  // thread uses the table, and a host's function is not called with a lock.
+  void drop_all() noexcept UPTIER_UNCHECKED;
 
  private:
   static constexpr uint32_t kPage = 1024;
@@ -170,8 +172,8 @@ class CMethodTable {
   };
 
   std::vector<std::atomic<Page*>> pages_;
-  std::mutex mutex_;  // guards the members below
-  std::vector<std::unique_ptr<Page>> owned_pages_;
+  CheckedLock<std::mutex> mutex_;
+  std::vector<std::unique_ptr<Page>> owned_pages_ UPTIER_GUARDED_BY(mutex_);
 };
 
 }  // namespace uptier::tiering
@@ -236,11 +238,12 @@ struct uptier_runtime {
   std::unique_ptr<uptier::TraceSink> sink;
   std::unique_ptr<uptier::Policy> policy;  // or null
   uptier::tiering::CMethodTable methods;
-  std::mutex subscribers_mutex;  // guards the next two members
-  std::vector<uptier::tiering::CSubscription> subscribers = {};
-  uint64_t last_subscription = 0;
+  uptier::CheckedLock<std::mutex> subscribers_mutex;
+  std::vector<uptier::tiering::CSubscription> subscribers UPTIER_GUARDED_BY(subscribers_mutex) = {};
+  uint64_t last_subscription UPTIER_GUARDED_BY(subscribers_mutex) = 0;
   std::unique_ptr<uptier::Runtime> runtime;
-  std::mutex log_mutex;                     // guards the members below
-  std::vector<uptier::LogRecord> log = {};  // read from the runtime, not yet by the caller
-  size_t log_read = 0;                      // how many of them the caller has read
+  uptier::CheckedLock<std::mutex> log_mutex;
+  // Read from the runtime, not yet by the caller.
+  std::vector<uptier::LogRecord> log UPTIER_GUARDED_BY(log_mutex) = {};
+  size_t log_read UPTIER_GUARDED_BY(log_mutex) = 0;  // how many of them the caller has read
 };

@@ -88,7 +88,7 @@ uptier_status subscribe(uptier_runtime& r, std::unique_ptr<CSubscriber> s, Event
   CSubscriber& who = *s;
   uptier_subscription id;
   {
-    const std::lock_guard lock(r.subscribers_mutex);
+    const Held lock(r.subscribers_mutex);
     id.id = ++r.last_subscription;
     r.subscribers.push_back({id.id, std::move(s)});
   }
@@ -100,7 +100,7 @@ uptier_status subscribe(uptier_runtime& r, std::unique_ptr<CSubscriber> s, Event
     return UPTIER_OK;
   }
   if (out != nullptr) *out = before;
-  const std::lock_guard lock(r.subscribers_mutex);
+  const Held lock(r.subscribers_mutex);
   std::erase_if(r.subscribers, [&](const auto& one) { return one.id == id.id; });
   return fail(error, from.error());
 }
@@ -160,7 +160,7 @@ uptier_status uptier_runtime_unsubscribe(uptier_runtime* runtime, uptier_subscri
   if (forked(*runtime)) return fail_forked(error);
   std::unique_ptr<EventSubscriber> gone;
   {
-    const std::lock_guard lock(runtime->subscribers_mutex);
+    const Held lock(runtime->subscribers_mutex);
     auto at = std::ranges::find(runtime->subscribers, subscription.id, &CSubscription::id);
     if (at != runtime->subscribers.end()) {
       gone = std::move(at->subscriber);

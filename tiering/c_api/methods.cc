@@ -59,7 +59,7 @@ CMethod* CMethodTable::find(uptier_method id) const {
 }
 
 void CMethodTable::add(MethodId id, std::unique_ptr<CMethod>&& m) {
-  std::lock_guard lock(mutex_);
+  Held lock(mutex_);
   m->id = id;
   uint32_t at = id.index() / kPage;
   assert(id.valid() && at < owned_pages_.size() && !m->removed);
@@ -76,7 +76,7 @@ void CMethodTable::add(MethodId id, std::unique_ptr<CMethod>&& m) {
 }
 
 bool CMethodTable::remove(std::span<const uptier_method> ids, std::vector<CMethod*>& removed) {
-  std::lock_guard lock(mutex_);
+  Held lock(mutex_);
   for (uptier_method id : ids) {
     if (find(id) == nullptr) return false;
   }

@@ -80,7 +80,7 @@ uptier_status uptier_runtime_read_log(uptier_runtime* runtime, uptier_log_record
   if (forked(*runtime)) return fail_forked(error);
   if (count == nullptr) return bad_argument(error, "count is NULL");
   if (records == nullptr && capacity != 0) return bad_argument(error, "the records are NULL");
-  std::lock_guard lock(runtime->log_mutex);
+  Held lock(runtime->log_mutex);
   if (runtime->log_read == runtime->log.size()) {
     runtime->log = runtime->runtime->read_log();
     runtime->log_read = 0;

@@ -5,6 +5,7 @@
 
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/model/method_table.h"
 #include "tiering/model/places.h"
@@ -36,7 +37,7 @@ jit::CallTarget CallPaths::target(MethodId callee) {
 }
 
 bool CallPaths::removed_meanwhile(MethodId id) const {
-  std::lock_guard lock(env_.state_mutex);
+  HeldState lock(env_.state_mutex);
   const Method* m = env_.methods.known(id);
   return m != nullptr && m->removed && env_.places.removed_meanwhile(*m);
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 
+#include "tiering/base/state_lock.h"
 #include "uptier/plan.h"
 
 namespace uptier::tiering {
@@ -20,7 +21,7 @@ class CompileQueue {
   explicit CompileQueue(size_t capacity) : capacity_(capacity) {}
 
   // Adds a request; returns the one that was dropped, if any (possibly this one).
-  std::optional<Plan> push(const Plan& plan, double priority) {
+  std::optional<Plan> push(const Plan& plan, double priority) UPTIER_REQUIRES(state_lock) {
     requests_.insert({plan, priority, next_++});
     assert(!requests_.empty());
     if (requests_.size() <= capacity_) return std::nullopt;
@@ -30,19 +31,19 @@ class CompileQueue {
   }
 
   // Requests that are already in the queue stay.
-  void set_capacity(size_t capacity) { capacity_ = capacity; }
+  void set_capacity(size_t capacity) UPTIER_REQUIRES(state_lock) { capacity_ = capacity; }
 
-  std::optional<Plan> pop() {
+  std::optional<Plan> pop() UPTIER_REQUIRES(state_lock) {
     if (requests_.empty()) return std::nullopt;
     Plan p = requests_.begin()->plan;
     requests_.erase(requests_.begin());
     return p;
   }
 
-  void remove(MethodId m) {
+  void remove(MethodId m) UPTIER_REQUIRES(state_lock) {
     std::erase_if(requests_, [&](const Request& r) { return r.plan.method == m; });
   }
-  size_t size() const { return requests_.size(); }
+  size_t size() const UPTIER_REQUIRES(state_lock) { return requests_.size(); }
 
  private:
   struct Request {

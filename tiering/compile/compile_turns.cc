@@ -8,7 +8,7 @@ namespace uptier::tiering {
 bool CompileTurns::any_here() const noexcept {
   // Relaxed: the count includes the thread's own turns.
   if (count_.load(std::memory_order_relaxed) == 0) return false;
-  std::lock_guard lock(mutex_);
+  Held lock(mutex_);
   return std::ranges::any_of(
       turns_, [](const Turn& t) { return t.thread == std::this_thread::get_id() && !t.waits; });
 }
@@ -37,7 +37,7 @@ bool CompileTurns::waits_for(const Turn& has, std::thread::id thread) const {
 void CompileTurns::forget_dropped(const void* frame) noexcept {
   if (count_.load(std::memory_order_relaxed) == 0) return;
   {
-    std::lock_guard lock(mutex_);
+    Held lock(mutex_);
     std::erase_if(turns_, [&](const Turn& t) {
       return t.thread == std::this_thread::get_id() && t.owner < frame;
     });
@@ -48,7 +48,7 @@ void CompileTurns::forget_dropped(const void* frame) noexcept {
 
 CompileTurn::CompileTurn(CompileTurns& all, const Method& m, If wait) : all_(all) {
   const std::thread::id thread = std::this_thread::get_id();
-  std::unique_lock lock(all_.mutex_);
+  Held lock(all_.mutex_);
   all_.turns_.push_back({this, &m, thread, true});
   all_.count();
   while (const CompileTurns::Turn* has = all_.taken_for(&m)) {
@@ -70,7 +70,7 @@ CompileTurn::CompileTurn(CompileTurns& all, const Method& m, If wait) : all_(all
 CompileTurn::~CompileTurn() {
   if (!taken_) return;
   {
-    std::lock_guard lock(all_.mutex_);
+    Held lock(all_.mutex_);
     std::erase_if(all_.turns_, [&](const CompileTurns::Turn& t) { return t.owner == this; });
     all_.count();
   }

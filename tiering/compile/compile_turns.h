@@ -20,6 +20,8 @@
 #include <thread>
 #include <vector>
 
+#include "uptier/thread_safety.h"
+
 namespace uptier::tiering {
 
 struct Method;
@@ -45,13 +47,13 @@ class CompileTurns {
     bool waits;
   };
 
-  const Turn* taken_for(const Method* m) const;
-  bool waits_for(const Turn& has, std::thread::id thread) const;
-  void count() { count_.store(turns_.size(), std::memory_order_relaxed); }
+  const Turn* taken_for(const Method* m) const UPTIER_REQUIRES(mutex_);
+  bool waits_for(const Turn& has, std::thread::id thread) const UPTIER_REQUIRES(mutex_);
+  void count() UPTIER_REQUIRES(mutex_) { count_.store(turns_.size(), std::memory_order_relaxed); }
 
-  mutable std::mutex mutex_;  // guards the members below; a leaf
-  std::condition_variable given_back_;
-  std::vector<Turn> turns_;
+  mutable CheckedLock<std::mutex> mutex_;  // a leaf
+  std::condition_variable_any given_back_;
+  std::vector<Turn> turns_ UPTIER_GUARDED_BY(mutex_);
   std::atomic<size_t> count_{0};  // size of turns_, for a check without the mutex
 };
 

@@ -11,6 +11,7 @@
 #include "jit/frontend/builder_access.h"
 #include "jit/frontend/select_probes.h"
 #include "tiering/base/clock.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/stress.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/kept_bodies.h"
@@ -150,7 +151,7 @@ Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
   if (first) {
     std::unique_ptr<MethodShape> shape = shape_of(f, m.host.alias_scope());
     if (env_.saved.is_open()) shape->static_shape = jit::static_shape(f);
-    std::lock_guard lock(env_.state_mutex);
+    HeldState lock(env_.state_mutex);
     m.slab_words.store(Method::kNotPlanned, std::memory_order_release);
     assert(!m.has_shape());  // a shape is never removed
     m.shape.put(std::move(shape));
@@ -159,7 +160,7 @@ Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
   if (env_.options.fuel != 0) jit::add_fuel(f);
   place_probes(m, f, observed);
   if (first) {
-    std::lock_guard lock(env_.state_mutex);
+    HeldState lock(env_.state_mutex);
     env_.bodies.keep_locked(m, f);
   }
   Event described = event_of(EventKind::kDescribed, m);
@@ -222,18 +223,18 @@ bool Describer::plans_at_once(Method& m, const jit::Function& f) {
                env_.probe_choice.flow.counters == CounterMode::kPerThread &&
                !env_.probe_choice.sites.loops.loops;
   if (!waits) return true;
-  std::lock_guard lock(env_.state_mutex);
+  HeldState lock(env_.state_mutex);
   return env_.observer.trace.on() || env_.saved.knows(m);
 }
 
 void Describer::plan_probes(Method& m, const jit::Function& f, const jit::LoopForest& forest) {
   PolicyOptions policy;
   {
-    std::lock_guard lock(env_.state_mutex);
+    HeldState lock(env_.state_mutex);
     policy = env_.policy;
   }
   Observation o = observation_of(m, f, forest, env_.probe_choice, policy);
-  std::lock_guard lock(env_.state_mutex);
+  HeldState lock(env_.state_mutex);
   learn_observation(m, std::move(o));
   m.shape.made()->exits.limits_changed(env_.policy);  // the policy may have changed since it was
                                                       // copied

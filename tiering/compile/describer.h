@@ -16,6 +16,7 @@
 #include "jit/analysis/loop_forest.h"
 #include "jit/frontend/spare_build.h"
 #include "jit/ir/function.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/compile/compile_env.h"
 #include "tiering/model/method.h"
 
@@ -33,7 +34,7 @@ class Describer {
   // Describes a method now; its compilation will not ask the host again.
   Status describe_ahead(Method& m);
   // Learns the shape of a method that the host compiles by itself.
-  void learn_own(Method& m);
+  void learn_own(Method& m) UPTIER_REQUIRES(state_lock);
   // The description has been compiled: its memory is reused for the next one.
   void keep(jit::Function f) { spare_build_.keep(std::move(f)); }
 

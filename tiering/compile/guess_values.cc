@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "jit/code/routines.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/stress.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/observe/observer.h"
@@ -70,7 +71,7 @@ std::vector<jit::SiteValues> guess_values(const CompileEnv& env, Method& m, cons
 }
 
 Status make_guard(const CompileEnv& env, Method& m, Version& v) {
-  std::lock_guard lock(env.state_mutex);
+  HeldState lock(env.state_mutex);
   assert(v.general == nullptr && v.code != nullptr);
   const Version* general = m.optimized.load(std::memory_order_relaxed);
   if (!usable(general) || general->general != nullptr) return {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/base/stress.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/body_profile.h"
@@ -46,7 +47,7 @@ const jit::Inlinee* Inlinees::find(MethodId id) {
 
 const Inlinees::Phase& Inlinees::phase() {
   if (phase_) return *phase_;
-  std::lock_guard lock(env_.state_mutex);
+  HeldState lock(env_.state_mutex);
   const SeenPhase& seen = *env_.methods.at(root_.index()).flushed->seen_phase;
   phase_ = {seen.inlined, seen.error, {}};
   for (const auto& [path, sites] : seen.inlined_targets) {
@@ -76,7 +77,7 @@ const std::vector<jit::SiteTargets>* Inlinees::find_targets(const jit::InlinePat
 const Inlinees::Saved& Inlinees::saved(const jit::InlinePath& path) {
   auto [at, fresh] = saved_.try_emplace(path);
   if (!fresh) return at->second;
-  std::lock_guard lock(env_.state_mutex);
+  HeldState lock(env_.state_mutex);
   const Method& root = env_.methods.at(root_.index());
   bool changed =
       !root.flushed->seen_phase->before.empty() || !root.flushed->seen_phase->blocks.empty();
@@ -142,7 +143,7 @@ std::vector<InlinedOrigin> Inlinees::origins(const jit::Code& code,
 
 // `error` receives the bound on the profile's distance from the truth.
 std::unique_ptr<jit::Inlinee> Inlinees::make(MethodId id, double& error) {
-  std::lock_guard lock(env_.state_mutex);
+  HeldState lock(env_.state_mutex);
   if (!env_.methods.serves(id)) return nullptr;
   Method& m = env_.methods.at(id.index());
   if (m.body == nullptr || m.removed || m.guard_banned) return nullptr;

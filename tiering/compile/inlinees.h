@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/compile/compile_env.h"
 #include "tiering/model/method.h"
 
@@ -55,7 +56,8 @@ class Inlinees final : public jit::InlineeSource {
   std::unique_ptr<jit::Inlinee> make(MethodId id, double& error);
   const Phase& phase();
   const Saved& saved(const jit::InlinePath& path);
-  Saved saved_locked(const Method& root, const jit::InlinePath& path) const;
+  Saved saved_locked(const Method& root, const jit::InlinePath& path) const
+      UPTIER_REQUIRES(state_lock);
 
   const CompileEnv& env_;
   MethodId root_;

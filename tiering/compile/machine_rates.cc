@@ -17,6 +17,7 @@
 #include "jit/frontend/verify.h"
 #include "sampler/context.h"
 #include "tiering/base/clock.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/compile/machine_rates.h"
 
 namespace uptier::tiering {
@@ -160,7 +161,7 @@ void MachineRates::calibrate(const jit::Helpers& helpers, jit::CodeSpace& space,
   }
   if (options_.baseline_ns == kDefaults.baseline_ns) running = time_baseline(shop);
   if (!clock) clock = sampler::CycleClock::calibrate();
-  std::lock_guard lock(state_mutex);
+  HeldState lock(state_mutex);
   ns_per_cycle_ = clock->ns_per_cycle;
   // The report must count only the code of methods, so subtract this. The mutex is held while it is
   // freed.

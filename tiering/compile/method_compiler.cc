@@ -11,6 +11,7 @@
 #include "jit/compile/compile.h"
 #include "jit/frontend/builder_access.h"
 #include "tiering/base/clock.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/stress.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/body_profile.h"
@@ -29,7 +30,7 @@
 namespace uptier::tiering {
 
 Options MethodCompiler::live_options() const {
-  std::lock_guard lock(env_.state_mutex);
+  HeldState lock(env_.state_mutex);
   return env_.live;
 }
 
@@ -60,7 +61,7 @@ Result<std::unique_ptr<Version>> MethodCompiler::make(Method& m, const Plan& pla
 Status MethodCompiler::make_own(Method& m, const Plan& plan, Version& v) {
   MethodProfile seen;
   {
-    std::lock_guard lock(env_.state_mutex);
+    HeldState lock(env_.state_mutex);
     if (!m.has_shape()) describer_.learn_own(m);
     seen = env_.observer.estimates.profile_of(m);
   }
@@ -196,13 +197,13 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
   jit::BodyProfile seen = known_profile(m, plan, v);
   std::vector<uint8_t> kept;
   if (plan.use_profile) {
-    std::lock_guard lock(env_.state_mutex);
+    HeldState lock(env_.state_mutex);
     note_turns(m, env_.observer.estimates, *f);
     note_counts(m, env_.observer.estimates, *f);
   }
   if (env_.stress.active(StressKind::kValues)) note_wild_counts(*f, v.serial);
   if (plan.for_values) {
-    std::lock_guard lock(env_.state_mutex);
+    HeldState lock(env_.state_mutex);
     v.values = m.value_versions->wanted;
   }
   // The last version that a method may have must be complete, so nothing is pruned from it.
@@ -218,12 +219,12 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
   bool guess = !m.value_versions->body_sites.empty() && live.value_versions &&
                (plan.use_profile || env_.stress.active(StressKind::kValues));
   if (guess && plan.copy == Copy::kPlain) {
-    std::lock_guard lock(env_.state_mutex);
+    HeldState lock(env_.state_mutex);
     if (!last) guesses = guess_values(env_, m, plan);
     if (!prune && normal && !plan.for_values) m.shape.made()->exits.compiled();
   }
   if (prune) {
-    std::lock_guard lock(env_.state_mutex);
+    HeldState lock(env_.state_mutex);
     prune = env_.observer.estimates.samples_of(m) >= live.cold_samples;
     bool loop = plan.osr_loop.valid();
     kept = m.shape->exits.kept_blocks(loop);
@@ -275,7 +276,7 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
 
 jit::BodyProfile MethodCompiler::known_profile(Method& m, const Plan& plan, Version& v) {
   if (!plan.use_profile) return {};
-  std::lock_guard lock(env_.state_mutex);
+  HeldState lock(env_.state_mutex);
   jit::BodyProfile p = body_profile(m, env_.observer.estimates, env_.stubs);
   if (plan.copy == Copy::kPlain) note_origin_locked(m, p, v);
   return p;

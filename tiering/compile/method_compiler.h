@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "jit/opt/inlinee.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/compile/compile_env.h"
 #include "tiering/compile/describer.h"
 #include "tiering/model/method.h"
@@ -54,7 +55,8 @@ class MethodCompiler {
   Status make_optimized(Method& m, const Plan& plan, Version& v);
   void take_poll_words(Version& v, uint32_t loops);
   jit::BodyProfile known_profile(Method& m, const Plan& plan, Version& v);
-  void note_origin_locked(const Method& m, const jit::BodyProfile& p, Version& v) const;
+  void note_origin_locked(const Method& m, const jit::BodyProfile& p, Version& v) const
+      UPTIER_REQUIRES(state_lock);
 
   const CompileEnv env_;
   Describer describer_;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/compile/compile_queue.h"
 #include "tiering/events/events.h"
 #include "tiering/model/method_table.h"
@@ -26,15 +27,15 @@ class Requests {
       : queue_(capacity), methods_(methods), events_(events) {}
 
   // Queues a request; does nothing for a removed method.
-  void add(Method& m, const Plan& plan, double priority);
+  void add(Method& m, const Plan& plan, double priority) UPTIER_REQUIRES(state_lock);
   // The request has ended, in whatever way.
-  void done(Method& m, const Plan& plan);
+  void done(Method& m, const Plan& plan) UPTIER_REQUIRES(state_lock);
   // Removes the requests of a method.
-  void remove(MethodId m) { queue_.remove(m); }
+  void remove(MethodId m) UPTIER_REQUIRES(state_lock) { queue_.remove(m); }
 
-  std::optional<Plan> pop() { return queue_.pop(); }
-  size_t size() const { return queue_.size(); }
-  void set_capacity(size_t capacity) { queue_.set_capacity(capacity); }
+  std::optional<Plan> pop() UPTIER_REQUIRES(state_lock) { return queue_.pop(); }
+  size_t size() const UPTIER_REQUIRES(state_lock) { return queue_.size(); }
+  void set_capacity(size_t capacity) UPTIER_REQUIRES(state_lock) { queue_.set_capacity(capacity); }
 
  private:
   CompileQueue queue_;

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "jit/code/code_space.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/compile/machine_rates.h"
 #include "tiering/compile/requests.h"
 #include "tiering/model/method.h"
@@ -19,7 +20,7 @@ namespace uptier::tiering {
 // as long. So a queue that varies around one length does not change the decisions back and forth.
 class SteadyQueue {
  public:
-  uint32_t see(uint32_t length) {
+  uint32_t see(uint32_t length) UPTIER_REQUIRES(state_lock) {
     if (length > seen_ || length <= seen_ / 2) seen_ = length;
     return seen_;
   }
@@ -36,9 +37,11 @@ class System {
       : live_(live), requests_(requests), space_(space), machine_(machine) {}
 
   // Says whether the code in service has reached the budget.
-  bool budget_spent() const { return space_.bytes_in_service() >= live_.code_budget; }
+  bool budget_spent() const UPTIER_REQUIRES(state_lock) {
+    return space_.bytes_in_service() >= live_.code_budget;
+  }
 
-  SystemSnapshot snapshot(const Method& m) const {
+  SystemSnapshot snapshot(const Method& m) const UPTIER_REQUIRES(state_lock) {
     SystemSnapshot s;
     s.queue_length = queue_.see(static_cast<uint32_t>(requests_.size()));
     s.code_budget_spent = budget_spent();

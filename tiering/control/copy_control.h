@@ -46,6 +46,7 @@
 #include <span>
 
 #include "sampler/snapshot_ring.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/compile/requests.h"
 #include "tiering/control/copy_rules.h"
 #include "tiering/control/loop_copy_control.h"
@@ -91,23 +92,23 @@ class CopyControl {
   LoopCopyControl& loops() { return loops_; }
 
   // Requests the copy of a method that is still called after it was optimized.
-  void want_optimized_copy(Method& m);
+  void want_optimized_copy(Method& m) UPTIER_REQUIRES(state_lock);
   // The copy has been made: installs it, unless the method has been evicted meanwhile.
-  void begin_observing_optimized(Method& m, Version& v);
+  void begin_observing_optimized(Method& m, Version& v) UPTIER_REQUIRES(state_lock);
   // Another optimized version is in service: retires the copy of the previous one.
-  void retire_optimized_copy(Method& m);
+  void retire_optimized_copy(Method& m) UPTIER_REQUIRES(state_lock);
   // Takes the counts of a copy from a thread. Returns whether to ask the policy about the method.
   bool take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
-                      std::span<const uint64_t> counts);
+                      std::span<const uint64_t> counts) UPTIER_REQUIRES(state_lock);
   // `optimized_interval` has changed: adapts the rates of all methods.
-  void change_rates(const MethodTable& methods);
+  void change_rates(const MethodTable& methods) UPTIER_REQUIRES(state_lock);
   // A version will be made because the one in service has drifted.
-  void follow_drift(Method& m);
+  void follow_drift(Method& m) UPTIER_REQUIRES(state_lock);
 
  private:
   bool can_observe_optimized(const Method& m) const;
-  void request_optimized_copy(Method& m);
-  sampler::Rate rate_for(const Method& m) const;
+  void request_optimized_copy(Method& m) UPTIER_REQUIRES(state_lock);
+  sampler::Rate rate_for(const Method& m) const UPTIER_REQUIRES(state_lock);
 
   const PolicyOptions& policy_;
   Observer& observer_;

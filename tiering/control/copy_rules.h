@@ -3,6 +3,7 @@
 //   Thread: may_observe() any; number() with the runtime's state mutex.
 #pragma once
 
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method.h"
 #include "tiering/model/places.h"
 #include "uptier/options.h"
@@ -24,7 +25,7 @@ class CopyRules {
   bool may_observe(const Method& m) const;
   // Numbers a copy that is being installed. All copies of a method, including those entered at
   // loops, count in the same slab.
-  void number(Method& m, Version& v) const;
+  void number(Method& m, Version& v) const UPTIER_REQUIRES(state_lock);
   // The current values of the options of these names.
   uint64_t optimized_interval() const { return live_.optimized_interval; }
   uint64_t copy_after() const { return options_.copy_after; }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "tiering/base/state_lock.h"
+
 namespace uptier::tiering {
 namespace {
 
@@ -11,7 +13,7 @@ namespace {
 constexpr double kFull = 0.9;
 constexpr double kFilledEnough = 0.75;
 
-uint64_t bytes_in_service(const Method& m) {
+uint64_t bytes_in_service(const Method& m) UPTIER_REQUIRES(state_lock) {
   uint64_t sum = 0;
   for (const auto& v : m.versions) sum += v->retired ? 0 : v->code_bytes;
   return sum;
@@ -19,7 +21,7 @@ uint64_t bytes_in_service(const Method& m) {
 
 // Returns the methods that could lose code: unlinked ones first, then those that were inactive
 // longest.
-std::vector<Method*> eviction_order(const MethodTable& methods) {
+std::vector<Method*> eviction_order(const MethodTable& methods) UPTIER_REQUIRES(state_lock) {
   std::vector<Method*> order;
   for (const auto& m : methods.all()) {
     // The code of a method whose descriptions differ could not be made again.
@@ -27,6 +29,7 @@ std::vector<Method*> eviction_order(const MethodTable& methods) {
     if (ours) order.push_back(m.get());
   }
   std::stable_sort(order.begin(), order.end(), [](const Method* a, const Method* b) {
+    state_lock.known_held();
     if (a->unlinked != b->unlinked) return a->unlinked;
     return a->last_active < b->last_active;
   });
@@ -94,7 +97,7 @@ Result<std::unique_ptr<Version>> Eviction::make_with_room(Method& m, const Plan&
   for (uint64_t wanted : {guess, UINT64_MAX}) {
     if (wanted != guess && !needed) break;
     {
-      std::lock_guard lock(state_mutex_);
+      HeldState lock(state_mutex_);
       make_room_locked(wanted, urgent);
     }
     v = compiler_.make(m, plan);

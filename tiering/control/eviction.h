@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "jit/code/code_space.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/stress.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/method_compiler.h"
@@ -44,12 +45,12 @@ class Eviction {
 
   // Frees code until `wanted` more bytes fit, as far as possible. `urgent`: also code that has not
   // proved to be cold. UINT64_MAX: everything that is not running.
-  void make_room_locked(uint64_t wanted, bool urgent);
+  void make_room_locked(uint64_t wanted, bool urgent) UPTIER_REQUIRES(state_lock);
   // Compiles; if there is no room, makes some and tries once more. `urgent`: a caller is waiting.
   // The caller meets the requirements of MethodCompiler::make().
   Result<std::unique_ptr<Version>> make_with_room(Method& m, const Plan& plan, bool urgent);
   // The method has code again: requests optimized code if it had that when it was evicted.
-  void ask_again_after_eviction(Method& m);
+  void ask_again_after_eviction(Method& m) UPTIER_REQUIRES(state_lock);
 
  private:
   const Options& options_;

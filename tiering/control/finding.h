@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/control/rate_control.h"
 #include "tiering/model/method.h"
 #include "tiering/model/method_table.h"
@@ -30,9 +31,9 @@ class Finding {
   // A method has come.
   void begin(Method& m) const { m.found = live_.find != FindMode::kSamples; }
   // Samples have met these methods for the first time.
-  void find(const std::vector<MethodId>& met);
+  void find(const std::vector<MethodId>& met) UPTIER_REQUIRES(state_lock);
   // live.find has changed.
-  void change();
+  void change() UPTIER_REQUIRES(state_lock);
 
   static bool may_observe(const Method& m) noexcept {
     return m.found.load(std::memory_order_relaxed);

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/compile/requests.h"
 #include "tiering/model/method_table.h"
 #include "tiering/observe/observer.h"
@@ -34,15 +35,15 @@ class FrequentExits {
         in_service_(in_service) {}
 
   // An exit has been taken so often that the policy wants to decide.
-  void consider(Method& m, uint32_t exit);
+  void consider(Method& m, uint32_t exit) UPTIER_REQUIRES(state_lock);
   // Takes all optimized code of a method out of service, including its frames. The caller has made
   // sure that the method is not optimized again at once.
-  void withdraw_code(Method& m);
+  void withdraw_code(Method& m) UPTIER_REQUIRES(state_lock);
 
  private:
-  void optimize_anew(Method& m);
-  void withdraw_optimized(Method& m);
-  void make_callers_anew(const Method& m);
+  void optimize_anew(Method& m) UPTIER_REQUIRES(state_lock);
+  void withdraw_optimized(Method& m) UPTIER_REQUIRES(state_lock);
+  void make_callers_anew(const Method& m) UPTIER_REQUIRES(state_lock);
 
   const PolicyOptions& policy_;
   const MethodTable& methods_;

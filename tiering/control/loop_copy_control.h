@@ -35,6 +35,7 @@
 
 #include "sampler/convergence.h"
 #include "sampler/snapshot_ring.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/compile/requests.h"
 #include "tiering/compile/system.h"
 #include "tiering/control/copy_rules.h"
@@ -68,22 +69,22 @@ class LoopCopyControl {
   explicit LoopCopyControl(const Parts& parts);
 
   // The copy of a loop has been made: installs it, unless the plain version is gone.
-  void begin_observing(Method& m, Version& v);
+  void begin_observing(Method& m, Version& v) UPTIER_REQUIRES(state_lock);
   // A version was installed whose frames may stay in it.
-  void watch_frames_of(Method& m, const Version& v);
+  void watch_frames_of(Method& m, const Version& v) UPTIER_REQUIRES(state_lock);
   // The choice of observed code has changed.
-  void watch_all_frames();
+  void watch_all_frames() UPTIER_REQUIRES(state_lock);
   // Makes frames report when it is time to observe.
   void call_watched_if_due();
   // A frame has reported: makes the code it needs to be observed, or schedules its next turn.
-  void take_frame(Method& m, const sampler::Note& note);
+  void take_frame(Method& m, const sampler::Note& note) UPTIER_REQUIRES(state_lock);
   // Takes a window of iterations from a thread.
-  void take_rounds(Method& m, const Version& copy, sampler::Window w);
+  void take_rounds(Method& m, const Version& copy, sampler::Window w) UPTIER_REQUIRES(state_lock);
 
  private:
   void call_watched(const Method& m);
-  void consider(Method& m, LoopId loop, const Version& v);
-  void follow_drift(Method& m, const Version& copy, CopyWindows& o);
+  void consider(Method& m, LoopId loop, const Version& v) UPTIER_REQUIRES(state_lock);
+  void follow_drift(Method& m, const Version& copy, CopyWindows& o) UPTIER_REQUIRES(state_lock);
 
   const CopyRules& rules_;
   const MethodTable& methods_;

@@ -53,6 +53,7 @@ void NewerCode::want(Method& m, uint32_t loop) {
 
 void NewerCode::want_if_due() {
   frames_.take_newer([&](const WantedFrames::Newer& w) {
+    state_lock.known_held();
     Method& m = *w.method;
     if (m.shape->osr_outs.load(std::memory_order_relaxed) == w.osr_outs) return want(m, w.loop);
     // The frame found another way out.

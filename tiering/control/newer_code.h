@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/compile/requests.h"
 #include "tiering/compile/system.h"
 #include "tiering/control/wanted_frames.h"
@@ -30,13 +31,13 @@ class NewerCode {
 
   // A frame of old code is at a loop without newer code: requests that code, or waits until it is
   // due.
-  void want(Method& m, uint32_t loop);
+  void want(Method& m, uint32_t loop) UPTIER_REQUIRES(state_lock);
   // Requests the code that has become due, unless the frame has moved to other code meanwhile.
-  void want_if_due();
+  void want_if_due() UPTIER_REQUIRES(state_lock);
 
  private:
-  bool cannot_follow(const Method& m, uint32_t loop) const;
-  uint64_t due_ns(const Method& m) const;
+  bool cannot_follow(const Method& m, uint32_t loop) const UPTIER_REQUIRES(state_lock);
+  uint64_t due_ns(const Method& m) const UPTIER_REQUIRES(state_lock);
 
   const Options& options_;
   const PolicyOptions& policy_;

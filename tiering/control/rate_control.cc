@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tiering/base/clock.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/observe/phase.h"
 
 namespace uptier::tiering {
@@ -104,7 +105,7 @@ bool RateControl::has_rates() const {
 std::optional<sampler::CycleClock> RateControl::measure_clock(WaitedMutex& state_mutex) {
   if (!budget_) return std::nullopt;
   sampler::CycleClock clock = sampler::CycleClock::calibrate();
-  std::lock_guard lock(state_mutex);
+  HeldState lock(state_mutex);
   clock_ = clock;
   return clock;
 }
@@ -246,6 +247,7 @@ void RateControl::tick(uint64_t now) {
   // Most methods of a large program never reach their first flush.
   std::vector<sampler::MethodLoad> loads;
   ticked_.tick([&](uint32_t i) {
+    state_lock.known_held();
     // Threads have no state for a method without code; reading it would touch pages of zeros.
     Method& m = methods_.at(i);
     return m.has_shape() && load_of(m, loads);

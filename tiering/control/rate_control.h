@@ -35,6 +35,7 @@
 #include "sampler/cost.h"
 #include "sampler/fast_sample.h"
 #include "sampler/schedule.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/requests.h"
 #include "tiering/control/tick_list.h"
@@ -81,32 +82,32 @@ class RateControl {
   bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
   // Says whether a tick is needed.
   bool ticks() const noexcept { return has_budget() && active(); }
-  void tick_if_due();
+  void tick_if_due() UPTIER_REQUIRES(state_lock);
 
   // A place has a new method; `again`: it had another before. The method begins at the rate of
   // methods without copies.
-  void add(uint32_t place, bool again);
+  void add(uint32_t place, bool again) UPTIER_REQUIRES(state_lock);
   // The method of a place is forgotten.
   void forget(uint32_t place);
   // A thread has attached; it detaches.
-  void thread_came();
+  void thread_came() UPTIER_REQUIRES(state_lock);
   void thread_goes(AttachedThread& t);
 
   // Counts of a method were flushed, for the first time or again.
-  void note_flushed(Method& m);
+  void note_flushed(Method& m) UPTIER_REQUIRES(state_lock);
   // Acts on the verdict of a window.
-  void heed(Method& m, sampler::Verdict v);
+  void heed(Method& m, sampler::Verdict v) UPTIER_REQUIRES(state_lock);
   // Requests the instrumented copy of a method with enough calls to be observed.
-  void want_copy(Method& m);
+  void want_copy(Method& m) UPTIER_REQUIRES(state_lock);
   // The copy exists: sets the rate for the current phase.
   void begin_observing(Method& m);
   // Stops sampling a method, unless a setting overrides all rates.
   void switch_off(Method& m);
   // After a change of epsilon: methods that are no longer known well enough are learnt further,
   // from where they were. Methods that are now known well enough are found at their next flush.
-  void learn_on(Method& m);
+  void learn_on(Method& m) UPTIER_REQUIRES(state_lock);
   // Returns the progress of all threads together in a method.
-  sampler::Progress progress_of(const Method& m) const;
+  sampler::Progress progress_of(const Method& m) const UPTIER_REQUIRES(state_lock);
   // Returns the cost of the samples in `since`, by the model. `all` are the samples that the
   // method's counts come from.
   double spent_ns(const Method& m, const sampler::Progress& all,
@@ -115,22 +116,22 @@ class RateControl {
   // Apply changed settings of `live`, each named like its function, and a new override of all
   // rates, to methods in service.
   void change_budget();
-  void change_burst();
+  void change_burst() UPTIER_REQUIRES(state_lock);
   void change_flushes();
   void change_interval();
-  void observe(Sampling how);
+  void observe(Sampling how) UPTIER_REQUIRES(state_lock);
 
   // Returns the share of the threads' time that was spent, or nothing without a budget.
   std::optional<double> spent_share() const;
 
  private:
-  bool load_of(Method& m, std::vector<sampler::MethodLoad>& loads);
+  bool load_of(Method& m, std::vector<sampler::MethodLoad>& loads) UPTIER_REQUIRES(state_lock);
   double opportunities(const Method& m, const sampler::Progress& p) const;
-  void tick(uint64_t now);
-  void give_allowance();
-  void rest(Method& m);
-  void look_again(Method& m);
-  void observe_again(Method& m);
+  void tick(uint64_t now) UPTIER_REQUIRES(state_lock);
+  void give_allowance() UPTIER_REQUIRES(state_lock);
+  void rest(Method& m) UPTIER_REQUIRES(state_lock);
+  void look_again(Method& m) UPTIER_REQUIRES(state_lock);
+  void observe_again(Method& m) UPTIER_REQUIRES(state_lock);
   sampler::Rate off_rate() const;
   void put_rate(uint32_t place, sampler::Rate planned);
   void put_fixed_rate();

@@ -71,6 +71,7 @@ Status StackSampling::change_rate() {
 void StackSampling::drain(AttachedThread& t) {
   while (t.sampler().read(record_)) {
     finishes([&] {
+      state_lock.known_held();
       samples_.take(record_, *parts_.space, *parts_.stubs);
       note_met();
     });

@@ -21,6 +21,7 @@
 #include "jit/code/stubs.h"
 #include "sampler/host_code.h"
 #include "tiering/base/log.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/sample_signal.h"
 #include "tiering/model/threads.h"
 #include "tiering/observe/stack_samples.h"
@@ -52,24 +53,24 @@ class StackSampling {
   bool ticks() const noexcept { return on_.load(std::memory_order_relaxed); }
   // The calling thread has attached; it detaches.
   void thread_came(AttachedThread& t);
-  void thread_goes(AttachedThread& t);
+  void thread_goes(AttachedThread& t) UPTIER_REQUIRES(state_lock);
   // Applies live.sample_hz. Errors: kIo, kInvalidArgument; then nothing is sampled.
-  Status change_rate();
+  Status change_rate() UPTIER_REQUIRES(state_lock);
   // Reads all records in the rings. Call it before code is freed that they may name.
-  void drain() noexcept;
+  void drain() noexcept UPTIER_REQUIRES(state_lock);
   // Returns the methods that samples have met for the first time, since the last call.
   std::vector<MethodId> take_met() { return std::exchange(met_, {}); }
   // Returns the results and losses so far. Of a program with many call paths, these are most of it.
   enum class Paths : uint8_t { kAll, kNone };
-  TimeReport report(Paths paths = Paths::kAll);
+  TimeReport report(Paths paths = Paths::kAll) UPTIER_REQUIRES(state_lock);
   // Returns the time of call paths, up to now, for the profile file.
-  TimeProfile profile();
+  TimeProfile profile() UPTIER_REQUIRES(state_lock);
 
  private:
   Status begin(AttachedThread& t);
-  void drain(AttachedThread& t);
-  void note_met();
-  sampler::StackSampler::Counts counts() const;
+  void drain(AttachedThread& t) UPTIER_REQUIRES(state_lock);
+  void note_met() UPTIER_REQUIRES(state_lock);
+  sampler::StackSampler::Counts counts() const UPTIER_REQUIRES(state_lock);
   void say_fallback(const AttachedThread& t);
 
   const Parts parts_;

@@ -16,6 +16,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "tiering/base/state_lock.h"
+
 namespace uptier::tiering {
 
 class TickList {
@@ -25,15 +27,15 @@ class TickList {
   static constexpr uint32_t kTurns = 16;
 
   // Adds the place of a method that is not in the list.
-  void add(uint32_t place) { entries_.push_back({place, 0}); }
-  void erase(uint32_t place) {
+  void add(uint32_t place) UPTIER_REQUIRES(state_lock) { entries_.push_back({place, 0}); }
+  void erase(uint32_t place) UPTIER_REQUIRES(state_lock) {
     std::erase_if(entries_, [&](const Entry& e) { return e.place == place; });
   }
 
   // Calls `look(place)` for the places that are due, in the order of their addition. It returns
   // whether the method was active since the last look.
   template <typename Look>
-  void tick(Look look) {
+  void tick(Look look) UPTIER_REQUIRES(state_lock) {
     ++ticks_;
     bool many = entries_.size() > kFew;
     for (Entry& e : entries_) {

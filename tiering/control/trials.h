@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/base/stress.h"
 #include "tiering/compile/machine_rates.h"
 #include "tiering/model/method.h"
@@ -41,9 +42,9 @@ class Trials {
 
   // A version has just replaced another one, which still exists: both stay for a while. The caller
   // links the method.
-  void begin(Method& m, const Version* before, const Version& now);
+  void begin(Method& m, const Version* before, const Version& now) UPTIER_REQUIRES(state_lock);
   // Ends a trial without a result, if there is one: the new version stays.
-  void abandon(Method& m);
+  void abandon(Method& m) UPTIER_REQUIRES(state_lock);
 
   // The version that stays after a trial.
   enum class Stays : uint8_t {
@@ -55,10 +56,10 @@ class Trials {
     kOld,       // the new one was given up, and the method was linked
   };
   // All timings of a method's trial are complete.
-  Stays end(Method& m);
+  Stays end(Method& m) UPTIER_REQUIRES(state_lock);
 
  private:
-  void learn_rates(const Method& m, const TrialSnapshot& s);
+  void learn_rates(const Method& m, const TrialSnapshot& s) UPTIER_REQUIRES(state_lock);
 
   const Options& options_;
   const Options& live_;

@@ -25,7 +25,7 @@ std::string values_text(const Version& v) {
   return text;
 }
 
-bool may_have_value_version(const Method& m) {
+bool may_have_value_version(const Method& m) UPTIER_REQUIRES(state_lock) {
   const Version* v = m.optimized.load(std::memory_order_relaxed);
   bool general = usable(v) && v->code != nullptr && v->general == nullptr;
   return general && m.optimizing->trial.load(std::memory_order_relaxed) == nullptr &&

@@ -4,6 +4,7 @@
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
 
+#include "tiering/base/state_lock.h"
 #include "tiering/base/stress.h"
 #include "tiering/compile/requests.h"
 #include "tiering/compile/system.h"
@@ -33,21 +34,21 @@ class ValueGuards {
   explicit ValueGuards(const Parts& parts);
 
   // Asks whether to make a version for values in addition to the optimized version in service.
-  void consider_values(Method& m);
+  void consider_values(Method& m) UPTIER_REQUIRES(state_lock);
   // A version for values has been made: installs it if the general version is still in service.
-  void install(Method& m, Version& v);
+  void install(Method& m, Version& v) UPTIER_REQUIRES(state_lock);
   // Counts the misses of the next calls; the version in service has a guard.
-  void begin_window(Method& m);
+  void begin_window(Method& m) UPTIER_REQUIRES(state_lock);
   // A guard has reported: a window is over, or the number of misses allowed without a report was
   // reached.
-  void consider_guard(Method& m);
+  void consider_guard(Method& m) UPTIER_REQUIRES(state_lock);
   // Puts the general version back in service alone. The caller has logged why. `banned`: no other
   // values will be tried.
-  void take_back(Method& m, bool banned);
+  void take_back(Method& m, bool banned) UPTIER_REQUIRES(state_lock);
 
  private:
-  void force_values(Method& m);
-  void watch_quietly(Method& m, Version& v);
+  void force_values(Method& m) UPTIER_REQUIRES(state_lock);
+  void watch_quietly(Method& m, Version& v) UPTIER_REQUIRES(state_lock);
 
   const Options& options_;
   const Options& live_;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tiering/base/clock.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method.h"
 
 namespace uptier::tiering {
@@ -31,7 +32,7 @@ class WantedFrames {
   // Says whether anything is not due yet.
   bool wait() const noexcept { return wait_.load(std::memory_order_relaxed); }
 
-  void want_newer(const Newer& n) {
+  void want_newer(const Newer& n) UPTIER_REQUIRES(state_lock) {
     assert(n.method != nullptr && !n.method->removed);
     newer_.push_back(n);
     note_wait();

@@ -8,6 +8,7 @@
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
 
+#include "tiering/base/state_lock.h"
 #include "tiering/events/events.h"
 #include "uptier/report.h"
 
@@ -19,7 +20,7 @@ class LossCounts final : public EventListener {
       kinds_of(EventKind::kFailed, EventKind::kRefused, EventKind::kDropped, EventKind::kEvicted,
                EventKind::kForgotten);
 
-  void hear(const Event& e) noexcept override {
+  void hear(const Event& e) noexcept UPTIER_REQUIRES(state_lock) override {
     switch (e.kind) {
       case EventKind::kFailed: counts_.compiles_failed++; break;
       case EventKind::kRefused: counts_.code_refused++; break;
@@ -32,7 +33,7 @@ class LossCounts final : public EventListener {
     }
   }
   // Returns these figures; all others are 0.
-  const LossReport& counts() const { return counts_; }
+  const LossReport& counts() const UPTIER_REQUIRES(state_lock) { return counts_; }
 
  private:
   LossReport counts_;

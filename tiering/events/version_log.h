@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/events/events.h"
 
 namespace uptier::tiering {
@@ -26,9 +27,9 @@ class VersionLog final : public EventListener {
   };
 
   // If memory runs out, a version is left out.
-  void hear(const Event& e) noexcept override;
+  void hear(const Event& e) noexcept UPTIER_REQUIRES(state_lock) override;
   // Returns the versions of a method in the order in which they were installed or moved.
-  std::span<const Row> of(MethodId m) const;
+  std::span<const Row> of(MethodId m) const UPTIER_REQUIRES(state_lock);
 
  private:
   using Rows = std::vector<Row>;

@@ -25,6 +25,7 @@
 #include "jit/ir/function.h"
 #include "sampler/schedule.h"
 #include "tiering/base/made_later.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/flushed.h"
 #include "tiering/model/method_shape.h"
 #include "tiering/model/optimizing.h"
@@ -113,38 +114,54 @@ struct Method {
 
   // ---- With the state mutex -----------------------------------------------------------------------
 
-  std::vector<std::unique_ptr<Version>> versions;
-  uint64_t first_call = 0;   // its position among the first calls of all methods; 0: not recorded
-  uint64_t last_active = 0;  // time of its last activity; InService::touch()
-  uint64_t removed_at = 0;   // its position among all removals, from 1; 0: not removed
-  std::thread::id teller;    // the thread that calls gone()
-  Method* next_gone = nullptr;  // GoneHosts: the next method in the list
+  std::vector<std::unique_ptr<Version>> versions UPTIER_GUARDED_BY(state_lock);
+  // Its position among the first calls of all methods; 0: not recorded.
+  uint64_t first_call UPTIER_GUARDED_BY(state_lock) = 0;
+  // Time of its last activity; InService::touch().
+  uint64_t last_active UPTIER_GUARDED_BY(state_lock) = 0;
+  // Its position among all removals, from 1; 0: not removed.
+  uint64_t removed_at UPTIER_GUARDED_BY(state_lock) = 0;
+  // The thread that calls gone().
+  std::thread::id teller UPTIER_GUARDED_BY(state_lock);
+  // GoneHosts: the next method in the list.
+  Method* next_gone UPTIER_GUARDED_BY(state_lock) = nullptr;
   // The number of things that may still ask the host: the method's own versions that are not freed
   // (except enterable ones), other versions that have its body inlined, and, after its removal, the
   // threads that may still look at it.
-  uint32_t holds = 0;
-  HostUse host_use = HostUse::kServes;
-  bool looked_at = false;  // these include threads
-  bool removed = false;
-  bool retired = false;    // it was removed, and frames may have continued since
-  bool forgotten = false;  // its place has been given away, or is about to be
+  uint32_t holds UPTIER_GUARDED_BY(state_lock) = 0;
+  HostUse host_use UPTIER_GUARDED_BY(state_lock) = HostUse::kServes;
+  // These include threads.
+  bool looked_at UPTIER_GUARDED_BY(state_lock) = false;
+  bool removed UPTIER_GUARDED_BY(state_lock) = false;
+  // It was removed, and frames may have continued since.
+  bool retired UPTIER_GUARDED_BY(state_lock) = false;
+  // Its place has been given away, or is about to be.
+  bool forgotten UPTIER_GUARDED_BY(state_lock) = false;
   // Neither an interpreter nor optimized code was ever in service: all calls and iterations ran
   // code that can count them.
-  bool only_baseline = info.host_entry == nullptr;
-  bool sampled = false;    // a stack sample was in its body, perhaps inlined
-  bool code_made = false;  // for calls, perhaps ahead of the first call
-  bool announced = false;  // its MethodDetails went to the sink
-  bool optimized_requested = false;
-  bool optimize_failed = false;
-  bool guard_banned = false;     // for a guard declared by the host: the method is not optimized
-                                 // any more
-  bool unlinked = false;         // it has code, but its cell points to the slow path; see
-                                 // eviction.h
-  bool wants_optimized = false;  // was optimized when it was evicted
-  bool ran_optimized = false;    // in code that does not count blocks, its own or a caller's
-  bool ran_uncounted = false;    // in such code, without tallies either
-  bool key_made = false;         // its key was made by MethodKeys
-  bool shares_key = false;       // and this was counted
+  bool only_baseline UPTIER_GUARDED_BY(state_lock) = info.host_entry == nullptr;
+  // A stack sample was in its body, perhaps inlined.
+  bool sampled UPTIER_GUARDED_BY(state_lock) = false;
+  // For calls, perhaps ahead of the first call.
+  bool code_made UPTIER_GUARDED_BY(state_lock) = false;
+  // Its MethodDetails went to the sink.
+  bool announced UPTIER_GUARDED_BY(state_lock) = false;
+  bool optimized_requested UPTIER_GUARDED_BY(state_lock) = false;
+  bool optimize_failed UPTIER_GUARDED_BY(state_lock) = false;
+  // For a guard declared by the host: the method is not optimized any more.
+  bool guard_banned UPTIER_GUARDED_BY(state_lock) = false;
+  // It has code, but its cell points to the slow path; see eviction.h.
+  bool unlinked UPTIER_GUARDED_BY(state_lock) = false;
+  // Was optimized when it was evicted.
+  bool wants_optimized UPTIER_GUARDED_BY(state_lock) = false;
+  // In code that does not count blocks, its own or a caller's.
+  bool ran_optimized UPTIER_GUARDED_BY(state_lock) = false;
+  // In such code, without tallies either.
+  bool ran_uncounted UPTIER_GUARDED_BY(state_lock) = false;
+  // Its key was made by MethodKeys.
+  bool key_made UPTIER_GUARDED_BY(state_lock) = false;
+  // And this was counted.
+  bool shares_key UPTIER_GUARDED_BY(state_lock) = false;
 };
 
 // Returns the observation of a loop, or null if no loop of the method was observed yet. Thread:

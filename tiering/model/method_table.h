@@ -22,6 +22,7 @@
 #include <span>
 #include <vector>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method.h"
 #include "uptier/ids.h"
 
@@ -71,7 +72,7 @@ class MethodTable {
   // Puts a method into the place of its id: a new place at the end, or one whose old method is no
   // longer used by any thread. The old method is destroyed. The caller has made the new one ready
   // for calls.
-  void put(std::unique_ptr<Method> m);
+  void put(std::unique_ptr<Method> m) UPTIER_REQUIRES(state_lock);
   // From here on the id is not in service. The method stays.
   void take_out(const Method& m);
   // Destroys all methods; no thread uses any.

@@ -38,6 +38,7 @@ Places::Set Places::candidates(size_t kept) const {
     assert(m.removed_at != 0 && !methods_.serves(m.id));
     if (removed_meanwhile(m)) break;  // later ones were, too
     places[removed_[i]] = std::ranges::all_of(m.versions, [&](const auto& v) {
+      state_lock.known_held();
       return v->freed || (v->enterable && m.host_use == HostUse::kUntilGone);
     });
   }

@@ -43,6 +43,7 @@
 #include <vector>
 
 #include "profile/base/wall.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/look.h"
 #include "tiering/model/method_table.h"
 
@@ -61,52 +62,52 @@ class Places {
   explicit Places(const MethodTable& methods) : methods_(methods) {}
 
   // Returns how many methods were ever added: Method::ordinal of the last one.
-  uint64_t methods_seen() const { return methods_seen_; }
-  void note_added() { ++methods_seen_; }
+  uint64_t methods_seen() const UPTIER_REQUIRES(state_lock) { return methods_seen_; }
+  void note_added() UPTIER_REQUIRES(state_lock) { ++methods_seen_; }
   // Records that the method has just been removed; it is the latest removal.
-  void note_removed(Method& m) {
+  void note_removed(Method& m) UPTIER_REQUIRES(state_lock) {
     assert(m.removed_at <= removals_);
     m.removed_at = ++removals_;
     // If memory runs out, its place is never reused.
     finishes([&] { removed_.push_back(m.id.index()); });
   }
   // Returns how many removed methods still have their place.
-  size_t removed() const { return removed_.size(); }
+  size_t removed() const UPTIER_REQUIRES(state_lock) { return removed_.size(); }
 
   // Begin and end a LookingAround.
-  void begin_look(Look& look) noexcept;
-  void end_look(Look& look) noexcept;
+  void begin_look(Look& look) noexcept UPTIER_REQUIRES(state_lock);
+  void end_look(Look& look) noexcept UPTIER_REQUIRES(state_lock);
   // Says whether a method was removed after the earliest current look began.
-  bool removed_meanwhile(const Method& m) const {
+  bool removed_meanwhile(const Method& m) const UPTIER_REQUIRES(state_lock) {
     return first_look_ != nullptr && m.removed_at > first_look_->since;
   }
 
   // Returns the place that has been free longest, or nothing.
-  std::optional<uint32_t> take();
+  std::optional<uint32_t> take() UPTIER_REQUIRES(state_lock);
   // Returns a place that take() gave out and that was not used.
-  void return_place(uint32_t index) noexcept {
+  void return_place(uint32_t index) noexcept UPTIER_REQUIRES(state_lock) {
     finishes([&] { free_.push_front(index); });
   }
-  bool none_free() const { return free_.empty(); }
+  bool none_free() const UPTIER_REQUIRES(state_lock) { return free_.empty(); }
   // Returns how many of the latest removals keep their places if places to reuse are searched for
   // now; nothing if no search is due. `fresh`: there are unused places; `kept`:
   // Options::removed_kept.
-  std::optional<size_t> looks_for_more(bool fresh, uint64_t kept) const;
+  std::optional<size_t> looks_for_more(bool fresh, uint64_t kept) const UPTIER_REQUIRES(state_lock);
   // Records that a search was made.
-  void looked_for_more();
+  void looked_for_more() UPTIER_REQUIRES(state_lock);
 
   // The steps of a search, in this order; the runtime has steps of its own between them.
   //
   // Returns the places of all removals except the last `kept`, if nothing runs the methods' own
   // code. Enterable code, for frames that exit other methods' code, does not matter: it goes with
   // that code (retired_hosts.h).
-  Set candidates(size_t kept) const;
+  Set candidates(size_t kept) const UPTIER_REQUIRES(state_lock);
   // Excludes places that code refers to, or whose methods are being looked at.
-  void keep_what_code_means(Set& places) const;
+  void keep_what_code_means(Set& places) const UPTIER_REQUIRES(state_lock);
   // Removes data of other methods that refers to these places by id.
-  void forget_paths(const Set& places) const;
+  void forget_paths(const Set& places) const UPTIER_REQUIRES(state_lock);
   // Frees the places for other methods.
-  void free(const Set& places);
+  void free(const Set& places) UPTIER_REQUIRES(state_lock);
 
  private:
   const MethodTable& methods_;
@@ -118,6 +119,6 @@ class Places {
 };
 
 // Says whether a version that is not freed refers to a method of one of the places.
-bool means_one_of(const Version& v, const Places::Set& places);
+bool means_one_of(const Version& v, const Places::Set& places) UPTIER_REQUIRES(state_lock);
 
 }  // namespace uptier::tiering

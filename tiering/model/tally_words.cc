@@ -29,8 +29,10 @@ std::optional<uint32_t> TallyWords::take(uint32_t count) {
 void TallyWords::give_unused(uint32_t first, uint32_t count) noexcept {
   Held held(lock_);
   assert(first + count <= used_);
-  auto add = [&]() UPTIER_REQUIRES(lock_) { free_[count].push_back(first); };
-  finishes(add);
+  finishes([&] {
+    lock_.known_held();
+    free_[count].push_back(first);
+  });
 }
 
 void TallyWords::give(uint32_t first, uint32_t count) {

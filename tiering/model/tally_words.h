@@ -17,6 +17,7 @@
 
 #include "jit/code/tally_table.h"
 #include "sampler/context.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/threads.h"
 #include "uptier/thread_safety.h"
 
@@ -30,9 +31,9 @@ class TallyWords final : public jit::TallySource {
   void give_unused(uint32_t first, uint32_t count) noexcept override;
 
   // Takes back words of code that was freed.
-  void give(uint32_t first, uint32_t count);
+  void give(uint32_t first, uint32_t count) UPTIER_REQUIRES(state_lock);
   // Returns the amount added to a word since it was allocated.
-  uint64_t count(uint32_t word) const;
+  uint64_t count(uint32_t word) const UPTIER_REQUIRES(state_lock);
   // A thread detaches: its counts are kept.
   void keep(sampler::ThreadContext& leaving);
   // Number of versions that count nothing because no words were left.
@@ -40,7 +41,7 @@ class TallyWords final : public jit::TallySource {
   const Threads& threads() const { return threads_; }
 
  private:
-  uint64_t sum(uint32_t word) const;
+  uint64_t sum(uint32_t word) const UPTIER_REQUIRES(state_lock);
 
   const Threads& threads_;
   std::vector<uint64_t> gone_, base_;  // by word; may be short

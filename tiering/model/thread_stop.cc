@@ -261,17 +261,17 @@ Stops::~Stops() {
 
 void Stops::add(ThreadStop& t, uint32_t number) {
   assert(number != 0);  // 0 means all threads
-  std::lock_guard lock(mutex_);
+  Held lock(mutex_);
   threads_.push_back({&t, number});
 }
 
 void Stops::remove(ThreadStop& t) {
-  std::lock_guard lock(mutex_);
+  Held lock(mutex_);
   std::erase_if(threads_, [&](const Row& r) { return r.stop == &t; });
 }
 
 Status Stops::prepare(ThreadStop& t) {
-  std::lock_guard lock(mutex_);
+  Held lock(mutex_);
   return prepare_locked(t);
 }
 
@@ -287,7 +287,7 @@ Status Stops::prepare_locked(ThreadStop& t) {
 
 // Asks all threads, even if one of them cannot be asked.
 Status Stops::interrupt(uint32_t thread) {
-  std::lock_guard lock(mutex_);
+  Held lock(mutex_);
   Status status;
   bool found = thread == 0;
   for (const Row& r : threads_) {

@@ -31,6 +31,7 @@
 
 #include "sampler/context.h"
 #include "uptier/result.h"
+#include "uptier/thread_safety.h"
 
 namespace uptier::tiering {
 
@@ -158,11 +159,12 @@ class Stops {
     ThreadStop* stop;
     uint32_t number;
   };
-  Status prepare_locked(ThreadStop& t);
+  Status prepare_locked(ThreadStop& t) UPTIER_REQUIRES(mutex_);
 
   const int signal_;
-  std::mutex mutex_;
-  std::vector<Row> threads_;
+  CheckedLock<std::mutex> mutex_;
+  std::vector<Row> threads_ UPTIER_GUARDED_BY(mutex_);
+  // Read without the mutex by the destructor only.
   bool handled_ = false;  // the handler is installed
 };
 

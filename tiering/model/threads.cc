@@ -61,7 +61,11 @@ void Threads::remove(const AttachedThread& t) {
   auto at = std::ranges::find(threads_, &t, &std::unique_ptr<AttachedThread>::get);
   assert(at != threads_.end());
   const uint64_t waiting = t.log().waiting();
-  if (!finishes([&] { keep_log(**at); })) gone_losses_.log_records += waiting;
+  if (!finishes([&] {
+        state_lock.known_held();
+        keep_log(**at);
+      }))
+    gone_losses_.log_records += waiting;
   tiering::add(gone_losses_, losses_of(t));
   gone_lived_ns_ += lived(t);
   threads_.erase(at);

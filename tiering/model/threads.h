@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/model/thread.h"
 #include "uptier/report.h"
 #include "uptier/runtime.h"
@@ -24,32 +25,34 @@ class Threads {
   // `log_records`: how many records of detached threads are kept.
   explicit Threads(uint64_t log_records) : log_records_(log_records) {}
 
-  std::span<const std::unique_ptr<AttachedThread>> all() const { return threads_; }
-  auto begin() const { return threads_.begin(); }
-  auto end() const { return threads_.end(); }
-  size_t size() const { return threads_.size(); }
-  bool empty() const { return threads_.empty(); }
+  std::span<const std::unique_ptr<AttachedThread>> all() const UPTIER_REQUIRES(state_lock) {
+    return threads_;
+  }
+  auto begin() const UPTIER_REQUIRES(state_lock) { return threads_.begin(); }
+  auto end() const UPTIER_REQUIRES(state_lock) { return threads_.end(); }
+  size_t size() const UPTIER_REQUIRES(state_lock) { return threads_.size(); }
+  bool empty() const UPTIER_REQUIRES(state_lock) { return threads_.empty(); }
 
   // Returns the number of the next thread, from 1.
-  uint32_t next_number() { return ++numbers_; }
-  uint32_t last_number() const { return numbers_; }
-  void add(std::unique_ptr<AttachedThread> t);
+  uint32_t next_number() UPTIER_REQUIRES(state_lock) { return ++numbers_; }
+  uint32_t last_number() const UPTIER_REQUIRES(state_lock) { return numbers_; }
+  void add(std::unique_ptr<AttachedThread> t) UPTIER_REQUIRES(state_lock);
   // After this, the next add() needs no memory.
-  void make_room() { threads_.reserve(threads_.size() + 1); }
+  void make_room() UPTIER_REQUIRES(state_lock) { threads_.reserve(threads_.size() + 1); }
   // Removes a thread that detaches; it has flushed its counts.
-  void remove(const AttachedThread& t);
+  void remove(const AttachedThread& t) UPTIER_REQUIRES(state_lock);
   // Removes all: the end of the runtime.
-  void clear() { threads_.clear(); }
+  void clear() UPTIER_REQUIRES(state_lock) { threads_.clear(); }
 
   // Takes the unread log records, those of detached threads first.
-  std::vector<LogRecord> read_log();
+  std::vector<LogRecord> read_log() UPTIER_REQUIRES(state_lock);
   // Keeps the records of a thread whose ring, or whose records' method, is about to go.
-  void keep_log(AttachedThread& t);
+  void keep_log(AttachedThread& t) UPTIER_REQUIRES(state_lock);
 
   // Adds the losses of all of them.
-  void add_losses(LossReport& to) const;
+  void add_losses(LossReport& to) const UPTIER_REQUIRES(state_lock);
   // Returns the processor time of all of them while they were attached.
-  uint64_t lived_ns() const;
+  uint64_t lived_ns() const UPTIER_REQUIRES(state_lock);
 
  private:
   const uint64_t log_records_;

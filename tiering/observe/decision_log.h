@@ -8,6 +8,7 @@
 #include <deque>
 #include <string>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/events/events.h"
 #include "tiering/model/method.h"
 #include "uptier/report.h"
@@ -23,19 +24,20 @@ class DecisionLog final : public EventListener {
   }
 
   // Numbers a record and emits it.
-  void push_back(DecisionRecord r);
+  void push_back(DecisionRecord r) UPTIER_REQUIRES(state_lock);
   // Keeps a record that was emitted; drops the oldest if there are too many. If memory runs out,
   // the record is dropped at once.
-  void hear(const Event& e) noexcept override;
+  void hear(const Event& e) noexcept UPTIER_REQUIRES(state_lock) override;
   // Logs a decision about a method that was made elsewhere, or (without inputs) an observation.
-  void log(const Method& m, std::string action, std::string reason, std::string inputs = {});
+  void log(const Method& m, std::string action, std::string reason, std::string inputs = {})
+      UPTIER_REQUIRES(state_lock);
   // Logs an event that concerns no method.
-  void log_event(std::string action, std::string what);
+  void log_event(std::string action, std::string what) UPTIER_REQUIRES(state_lock);
 
-  void keep(uint64_t kept);
-  uint64_t forgotten() const { return made_ - records_.size(); }
-  const std::deque<DecisionRecord>& records() const { return records_; }
-  const std::deque<uint64_t>& times() const { return times_; }
+  void keep(uint64_t kept) UPTIER_REQUIRES(state_lock);
+  uint64_t forgotten() const UPTIER_REQUIRES(state_lock) { return made_ - records_.size(); }
+  const std::deque<DecisionRecord>& records() const UPTIER_REQUIRES(state_lock) { return records_; }
+  const std::deque<uint64_t>& times() const UPTIER_REQUIRES(state_lock) { return times_; }
 
  private:
   Events& events_;

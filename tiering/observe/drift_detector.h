@@ -17,6 +17,7 @@
 #pragma once
 
 #include "sampler/convergence.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method_table.h"
 #include "tiering/observe/decision_log.h"
 #include "uptier/policy.h"
@@ -30,10 +31,12 @@ class DriftDetector {
       : policy_(policy), methods_(methods), decisions_(decisions) {}
 
   // Adds a window of `copy` to `o`. Returns whether it completes one that is like those before it.
-  bool learn_window(Method& m, CopyWindows& o, const Version& copy, const sampler::Window& w);
+  bool learn_window(Method& m, CopyWindows& o, const Version& copy, const sampler::Window& w)
+      UPTIER_REQUIRES(state_lock);
   // Returns whether `v` was made from a profile so far from its current one that the policy must be
   // asked; CopyWindows::drift has the distance.
-  bool compare_with_profile(Method& m, CopyWindows& o, const Version& v, const Version& copy);
+  bool compare_with_profile(Method& m, CopyWindows& o, const Version& v, const Version& copy)
+      UPTIER_REQUIRES(state_lock);
 
  private:
   const PolicyOptions& policy_;

@@ -167,6 +167,7 @@ std::vector<Estimates::Targets> Estimates::targets_of(const Method& m) const {
   std::map<SiteId, Targets> sites;
   std::map<SiteId, std::map<Method*, uint64_t>> counts;
   auto add = [&](SiteId site, const Table& table, double factor) {
+    state_lock.known_held();
     for (const auto& [key, entry] : table) {
       auto count = static_cast<uint64_t>(factor * static_cast<double>(entry.estimate));
       sites[site].total += count;

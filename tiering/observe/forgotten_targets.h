@@ -24,25 +24,28 @@
 #include <cstdint>
 #include <span>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method.h"
 #include "tiering/model/probe_set.h"
 
 namespace uptier::tiering {
 
 // Returns the recorded counts of a stream; empty if there are none.
-const ForgottenTargets& forgotten_in(const Method& m, uint32_t stream);
+const ForgottenTargets& forgotten_in(const Method& m, uint32_t stream) UPTIER_REQUIRES(state_lock);
 // Lowers the recorded counts of a stream to those in a new snapshot, `words`.
-void keep_forgotten(Method& m, uint32_t stream, std::span<const uint64_t> words);
+void keep_forgotten(Method& m, uint32_t stream, std::span<const uint64_t> words)
+    UPTIER_REQUIRES(state_lock);
 // Removes `held`, the counts of methods about to be forgotten in a stream's tables, from the data
 // of the stream, now and later.
 void forget_targets(Method& m, uint32_t stream, const ForgottenTargets& held,
-                    const MethodAt& method_at);
+                    const MethodAt& method_at) UPTIER_REQUIRES(state_lock);
 
 // Ages the words of a stream as their owner did after the snapshot they come from, so that counts
 // that fall do not look like new counts in `other`. `entries`: calls that ran the copy.
-void age_stream(Method& m, uint32_t stream, uint64_t entries, const MethodAt& method_at);
+void age_stream(Method& m, uint32_t stream, uint64_t entries, const MethodAt& method_at)
+    UPTIER_REQUIRES(state_lock);
 // The same for the words of a copy of optimized code.
 void age_optimized_stream(Method& m, uint32_t stream, std::span<const uint64_t> words,
-                          const MethodAt& method_at);
+                          const MethodAt& method_at) UPTIER_REQUIRES(state_lock);
 
 }  // namespace uptier::tiering

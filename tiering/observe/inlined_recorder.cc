@@ -42,6 +42,7 @@ Schema schema_of(const Method& callee, const InlinedSection& section, const Vers
 // may be gone before the counts arrive.
 bool InlinedRecorder::all_known(const jit::InlinePath& path) const {
   return std::ranges::all_of(path, [&](const jit::InlineStep& step) {
+    state_lock.known_held();
     return directory_.method_of(step.method) != nullptr;
   });
 }
@@ -110,7 +111,10 @@ void InlinedRecorder::note(Method& m, const InlinedSection& section, std::span<c
   assert(came.size() == section.sites.size());
   InlinedSeen& seen = m.flushed.own().inlined_seen;
   if (!seen.contains(section.path)) {
-    std::erase_if(seen, [&](const auto& item) { return !all_known(item.first); });
+    std::erase_if(seen, [&](const auto& item) {
+      state_lock.known_held();
+      return !all_known(item.first);
+    });
   }
   auto& [blocks, sites, beside] = seen[section.path];
   beside.resize(std::max(beside.size(), root.size()));
@@ -160,6 +164,7 @@ void InlinedRecorder::emit(Method& m, const jit::InlinePath& path, InlinedStream
   // Callees are announced before the data that names them.
   std::vector<uint64_t> words =
       profile::data_words(s.schema, all.counts, all.tables, [&](const MethodKey& key) {
+        state_lock.known_held();
         Method* callee = directory_.method_of(key);
         return callee == nullptr ? 0 : trace_.announce(*callee);
       });

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method.h"
 #include "tiering/observe/method_directory.h"
 #include "tiering/observe/trace_emitter.h"
@@ -37,23 +38,27 @@ class InlinedRecorder {
   // slab, `root` the new executions of the root's blocks. Changes `came` to the window's counts for
   // all of these words.
   void take(Method& m, uint32_t thread, const Version& copy, std::span<const uint64_t> counts,
-            std::span<const uint64_t> root, std::vector<uint64_t>& came, uint64_t samples);
+            std::span<const uint64_t> root, std::vector<uint64_t>& came, uint64_t samples)
+      UPTIER_REQUIRES(state_lock);
   // Returns the counts of bodies inlined into a method, if their methods still exist.
-  InlinedBodies bodies_of(const Method& m) const;
+  InlinedBodies bodies_of(const Method& m) const UPTIER_REQUIRES(state_lock);
 
  private:
   struct Step {  // of a slot, between two snapshots
     InlinedSite before, now;
   };
-  bool all_known(const jit::InlinePath& path) const;
+  bool all_known(const jit::InlinePath& path) const UPTIER_REQUIRES(state_lock);
   void note(Method& m, const InlinedSection& section, std::span<const uint64_t> came,
-            std::span<const uint64_t> root, uint64_t samples, uint64_t weight);
-  InlinedStream& stream_of(Method& m, const InlinedSection& section, const Version& copy);
-  void emit(Method& m, const jit::InlinePath& path, InlinedStream& s);
+            std::span<const uint64_t> root, uint64_t samples, uint64_t weight)
+      UPTIER_REQUIRES(state_lock);
+  InlinedStream& stream_of(Method& m, const InlinedSection& section, const Version& copy)
+      UPTIER_REQUIRES(state_lock);
+  void emit(Method& m, const jit::InlinePath& path, InlinedStream& s) UPTIER_REQUIRES(state_lock);
   std::vector<Step> take_slots(Method& m, uint32_t thread, const Version& copy,
-                               std::span<const uint64_t> counts, uint64_t samples, uint64_t weight);
+                               std::span<const uint64_t> counts, uint64_t samples, uint64_t weight)
+      UPTIER_REQUIRES(state_lock);
   InlinedSite read_slot(const Version& copy, const InlinedSlot& slot,
-                        std::span<const uint64_t> counts) const;
+                        std::span<const uint64_t> counts) const UPTIER_REQUIRES(state_lock);
 
   const MethodDirectory& directory_;
   TraceEmitter& trace_;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method.h"
 #include "tiering/observe/method_keys.h"
 #include "uptier/profile.h"
@@ -24,12 +25,12 @@ class MethodDirectory {
   void set_method_of(std::function<Method*(MethodId)> f) { method_of_ = std::move(f); }
 
   // Adds a method, so that calls of it can be observed.
-  void know(Method& m) {
+  void know(Method& m) UPTIER_REQUIRES(state_lock) {
     keys_.add(m, method_of(m.info.key));
     by_key_[m.info.key] = &m;
   }
   // Removes it for good.
-  void forget(const Method& m) {
+  void forget(const Method& m) UPTIER_REQUIRES(state_lock) {
     auto at = by_key_.find(m.info.key);
     if (at == by_key_.end() || at->second != &m) return;
     keys_.forget(m.info.key);
@@ -39,12 +40,14 @@ class MethodDirectory {
   MethodKeys& keys() { return keys_; }
   const MethodKeys& keys() const { return keys_; }
   // Returns the key of the method whose entry stub is at an address, if there is one.
-  std::optional<MethodKey> method_at(uint64_t address) const { return method_at_(address); }
-  const MethodAt& method_at() const { return method_at_; }
+  std::optional<MethodKey> method_at(uint64_t address) const UPTIER_REQUIRES(state_lock) {
+    return method_at_(address);
+  }
+  const MethodAt& method_at() const UPTIER_REQUIRES(state_lock) { return method_at_; }
   // Returns the method of an id, or null.
-  Method* method_of(MethodId m) const { return method_of_(m); }
+  Method* method_of(MethodId m) const UPTIER_REQUIRES(state_lock) { return method_of_(m); }
   // Returns the method with a key, or null.
-  Method* method_of(const MethodKey& key) const {
+  Method* method_of(const MethodKey& key) const UPTIER_REQUIRES(state_lock) {
     auto at = by_key_.find(key);
     return at == by_key_.end() ? nullptr : at->second;
   }

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string_view>
 
+#include "tiering/base/state_lock.h"
 #include "uptier/ids.h"
 #include "uptier/profile.h"
 
@@ -30,9 +31,9 @@ class MethodKeys {
   void give_back(const MethodKey& key);
 
   // A method was added; `other` (or null) has the same key.
-  void add(Method& m, const Method* other);
+  void add(Method& m, const Method* other) UPTIER_REQUIRES(state_lock);
   // The body of a method has become known.
-  void learn(Method& m);
+  void learn(Method& m) UPTIER_REQUIRES(state_lock);
   // No method has the key any more.
   void forget(const MethodKey& key) { bodies_.erase(key); }
 
@@ -40,7 +41,7 @@ class MethodKeys {
   uint64_t shared() const { return shared_.load(std::memory_order_relaxed); }
 
  private:
-  void count(Method& m);
+  void count(Method& m) UPTIER_REQUIRES(state_lock);
 
   // For keys that were used more than once: the first known body, by its shape.
   std::map<MethodKey, std::optional<uint64_t>> bodies_;

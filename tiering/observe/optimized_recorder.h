@@ -10,6 +10,7 @@
 #include "sampler/convergence.h"
 #include "sampler/schedule.h"
 #include "sampler/snapshot_ring.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method.h"
 #include "tiering/observe/method_directory.h"
 #include "tiering/observe/tallied.h"
@@ -28,11 +29,14 @@ class OptimizedRecorder {
   // Stores a snapshot and emits its events. Returns the executions since the previous one, as a
   // window. `loop`: if the samples are iterations of a loop, its copy; otherwise null.
   sampler::Window take(Method& m, uint32_t thread, const sampler::Note& note,
-                       std::span<const uint64_t> counts, const Version* loop);
+                       std::span<const uint64_t> counts, const Version* loop)
+      UPTIER_REQUIRES(state_lock);
 
  private:
-  uint64_t weight_of_iterations(Method& m, const Version& copy, uint64_t samples);
-  uint64_t weight_of(Method& m, uint32_t thread, const sampler::Note& note, uint64_t samples);
+  uint64_t weight_of_iterations(Method& m, const Version& copy, uint64_t samples)
+      UPTIER_REQUIRES(state_lock);
+  uint64_t weight_of(Method& m, uint32_t thread, const sampler::Note& note, uint64_t samples)
+      UPTIER_REQUIRES(state_lock);
 
   const Options& live_;
   const sampler::Ladder& ladder_;

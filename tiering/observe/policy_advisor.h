@@ -9,6 +9,7 @@
 
 #include "sampler/snapshot_ring.h"
 #include "tiering/base/opt_range.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method.h"
 #include "tiering/observe/decision_log.h"
 #include "tiering/observe/estimates.h"
@@ -25,21 +26,23 @@ class PolicyAdvisor {
                 Policy* hosts_policy, const Estimates& estimates, DecisionLog& decisions);
 
   // Asks about a method after a note, and logs the answer.
-  Decision ask(Method& m, const sampler::Note& note, const SystemSnapshot& system);
+  Decision ask(Method& m, const sampler::Note& note, const SystemSnapshot& system)
+      UPTIER_REQUIRES(state_lock);
   // Asks about the version that frames stay in at a loop: `windows` belong to its copy, and it has
   // run for `ns`, as far as is known.
   Decision ask_loop(Method& m, LoopId loop, CopyWindows& windows, double ns,
-                    const SystemSnapshot& system);
+                    const SystemSnapshot& system) UPTIER_REQUIRES(state_lock);
   // Asks about a method that has not been called yet, but has a saved profile.
-  Decision ask_saved(Method& m, const SystemSnapshot& system);
+  Decision ask_saved(Method& m, const SystemSnapshot& system) UPTIER_REQUIRES(state_lock);
   // Returns the snapshot for a question at an entry.
-  MethodSnapshot snapshot_of(const Method& m) const;
+  MethodSnapshot snapshot_of(const Method& m) const UPTIER_REQUIRES(state_lock);
 
  private:
   Decision answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
-                  const SystemSnapshot& system, bool* told = nullptr);
-  MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const;
-  bool never_sampled(const Method& m, const sampler::Note& note) const;
+                  const SystemSnapshot& system, bool* told = nullptr) UPTIER_REQUIRES(state_lock);
+  MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const
+      UPTIER_REQUIRES(state_lock);
+  bool never_sampled(const Method& m, const sampler::Note& note) const UPTIER_REQUIRES(state_lock);
 
   const Options& options_;
   const Options& live_;

@@ -6,12 +6,13 @@
 
 #include <cstdint>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method.h"
 #include "tiering/model/threads.h"
 
 namespace uptier::tiering {
 
 // Returns the calls that stubs have counted.
-uint64_t calls_so_far(const Method& m, const Threads& threads);
+uint64_t calls_so_far(const Method& m, const Threads& threads) UPTIER_REQUIRES(state_lock);
 
 }  // namespace uptier::tiering

@@ -342,7 +342,8 @@ std::vector<double> executions_of(const InlinedBody& body, size_t blocks) {
   return executions;
 }
 
-void add_edges(const Method& callee, std::span<const double> blocks, InlinedBody& body) {
+void add_edges(const Method& callee, std::span<const double> blocks, InlinedBody& body)
+    UPTIER_REQUIRES(state_lock) {
   std::vector<double> edges = edges_seen(callee);
   fit_edges(callee.probes->flow_edges(), blocks, edges);
   for (size_t e = 0; e < edges.size(); ++e) {

@@ -22,6 +22,7 @@
 #include <span>
 #include <vector>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method.h"
 #include "tiering/observe/estimates.h"
 #include "tiering/observe/method_directory.h"
@@ -38,23 +39,27 @@ class Settled {
       : live_(live), estimates_(estimates), tallied_(tallied), directory_(directory) {}
 
   // Returns the sum over all executions of a method, except those inlined into others.
-  MethodProfile profile_of(const Method& m) const;
+  MethodProfile profile_of(const Method& m) const UPTIER_REQUIRES(state_lock);
   // Scales the counts of bodies inlined into a method to all their executions there.
-  void settle_inlined(const Method& m, InlinedBodies& bodies) const;
+  void settle_inlined(const Method& m, InlinedBodies& bodies) const UPTIER_REQUIRES(state_lock);
 
  private:
   // By block site - 1: executions in baseline code, and in all code.
   struct Executions {
     std::vector<double> baseline, all;
   };
-  Executions settle_blocks(const Method& m, const TalliedSum& optimized, MethodProfile& p) const;
-  void settle_edges(const Method& m, const Executions& ran, MethodProfile& p) const;
-  void settle_targets(const Method& m, const Executions& ran, MethodProfile& p) const;
-  void guess(const Method& m, MethodProfile& p) const;
-  TalliedSum optimized_part(const Method& m) const;
-  void add_copies(const Method& m, TalliedSum& sum) const;
-  void refine(const Method& m, TalliedSum& sum) const;
-  profile::Observed baseline_part(const Method& m, uint64_t calls) const;
+  Executions settle_blocks(const Method& m, const TalliedSum& optimized, MethodProfile& p) const
+      UPTIER_REQUIRES(state_lock);
+  void settle_edges(const Method& m, const Executions& ran, MethodProfile& p) const
+      UPTIER_REQUIRES(state_lock);
+  void settle_targets(const Method& m, const Executions& ran, MethodProfile& p) const
+      UPTIER_REQUIRES(state_lock);
+  void guess(const Method& m, MethodProfile& p) const UPTIER_REQUIRES(state_lock);
+  TalliedSum optimized_part(const Method& m) const UPTIER_REQUIRES(state_lock);
+  void add_copies(const Method& m, TalliedSum& sum) const UPTIER_REQUIRES(state_lock);
+  void refine(const Method& m, TalliedSum& sum) const UPTIER_REQUIRES(state_lock);
+  profile::Observed baseline_part(const Method& m, uint64_t calls) const
+      UPTIER_REQUIRES(state_lock);
 
   const Options& live_;
   const Estimates& estimates_;
@@ -70,7 +75,7 @@ class Settled {
 // A block without a tally keeps its ratio to the others: copies and plain code differ in the blocks
 // that the optimizer leaves. If plain code ran none of the body, only the copies' counts remain.
 void settle_inlined_blocks(std::span<const TalliedSum::Block> ran,
-                           std::map<SiteId, InlinedBlock>& blocks);
+                           std::map<SiteId, InlinedBlock>& blocks) UPTIER_REQUIRES(state_lock);
 
 // Fits the edges of a graph to the executions of its blocks, in place.
 //
@@ -81,6 +86,6 @@ void settle_inlined_blocks(std::span<const TalliedSum::Block> ran,
 // one closest to the prior by relative entropy. O(edges) per round. Source: Deming and Stephan,
 // Annals of Mathematical Statistics 11(4), 1940.
 void fit_edges(std::span<const profile::FlowEdge> graph, std::span<const double> blocks,
-               std::vector<double>& edges);
+               std::vector<double>& edges) UPTIER_REQUIRES(state_lock);
 
 }  // namespace uptier::tiering

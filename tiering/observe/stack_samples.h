@@ -22,6 +22,7 @@
 #include "jit/code/code_space.h"
 #include "jit/code/stubs.h"
 #include "sampler/stack_record.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method_table.h"
 #include "uptier/profile_time.h"
 #include "uptier/stack_time.h"
@@ -35,17 +36,17 @@ class StackSamples {
 
   explicit StackSamples(const MethodTable& methods) : methods_(methods) {}
 
-  void take(const sampler::StackRecord& r, const jit::CodeSpace& space,
-            const jit::StubTable& stubs);
+  void take(const sampler::StackRecord& r, const jit::CodeSpace& space, const jit::StubTable& stubs)
+      UPTIER_REQUIRES(state_lock);
   // Returns the methods in whose bodies the innermost guest frame of the last record was.
-  const std::vector<MethodId>& met() const { return met_; }
+  const std::vector<MethodId>& met() const UPTIER_REQUIRES(state_lock) { return met_; }
   // Adds the results to a report, except for the call paths.
-  void report(TimeReport& to) const;
+  void report(TimeReport& to) const UPTIER_REQUIRES(state_lock);
   // Adds the call paths.
-  void report_paths(TimeReport& to) const;
+  void report_paths(TimeReport& to) const UPTIER_REQUIRES(state_lock);
   // Returns the call paths and the sums of all samples.
-  TimeProfile profile() const;
-  bool empty() const { return samples_ == 0; }
+  TimeProfile profile() const UPTIER_REQUIRES(state_lock);
+  bool empty() const UPTIER_REQUIRES(state_lock) { return samples_ == 0; }
 
  private:
   // Samples and time; the squares of times give the number of samples that they are worth.
@@ -85,19 +86,19 @@ class StackSamples {
     bool inlined;
   };
 
-  uint32_t number_of(MethodId m);
-  uint32_t number_of(TimePlace p);
-  CodeKind kind_of(const jit::Code& code);
+  uint32_t number_of(MethodId m) UPTIER_REQUIRES(state_lock);
+  uint32_t number_of(TimePlace p) UPTIER_REQUIRES(state_lock);
+  CodeKind kind_of(const jit::Code& code) UPTIER_REQUIRES(state_lock);
   // Appends the bodies at an address of code, innermost first.
-  void add_bodies(const jit::Code& code, uint64_t pc);
+  void add_bodies(const jit::Code& code, uint64_t pc) UPTIER_REQUIRES(state_lock);
   void add_frames(const sampler::StackRecord& r, const jit::CodeSpace& space,
-                  const jit::StubTable& stubs);
-  void add_place(const sampler::StackRecord& r);
-  void find_met();
-  uint32_t node_of(uint32_t parent, uint32_t named, bool& cut);
-  void add_path(double weight);
-  std::vector<PathFrame> path_to(uint32_t node) const;
-  ShareEstimate share_of(const Sum& s) const;
+                  const jit::StubTable& stubs) UPTIER_REQUIRES(state_lock);
+  void add_place(const sampler::StackRecord& r) UPTIER_REQUIRES(state_lock);
+  void find_met() UPTIER_REQUIRES(state_lock);
+  uint32_t node_of(uint32_t parent, uint32_t named, bool& cut) UPTIER_REQUIRES(state_lock);
+  void add_path(double weight) UPTIER_REQUIRES(state_lock);
+  std::vector<PathFrame> path_to(uint32_t node) const UPTIER_REQUIRES(state_lock);
+  ShareEstimate share_of(const Sum& s) const UPTIER_REQUIRES(state_lock);
 
   const MethodTable& methods_;
   std::vector<Named> named_;

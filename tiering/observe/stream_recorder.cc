@@ -183,6 +183,7 @@ void StreamRecorder::end_one(Method& m, uint32_t thread) {
   assert(!at->second.ended);
   Stream gone = std::move(at->second);
   const bool whole = finishes([&] {
+    state_lock.known_held();
     profile::StreamSum raked = estimates_.stream_sum(m);
     profile::Observed seen = gone.seen;
     const bool brought = (thread & kOptimizedStream) == 0 && stand_for_all(m, options_);

@@ -21,6 +21,7 @@
 
 #include "sampler/convergence.h"
 #include "sampler/snapshot_ring.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/events/events.h"
 #include "tiering/model/method.h"
 #include "tiering/observe/estimates.h"
@@ -49,12 +50,13 @@ class StreamRecorder {
 
   // Stores a snapshot and emits its events. Returns the verdict about the window that it ends.
   sampler::Verdict take(Method& m, uint32_t thread, const sampler::Note& note,
-                        std::span<const uint64_t> counts);
+                        std::span<const uint64_t> counts) UPTIER_REQUIRES(state_lock);
   // Counts frames of a thread that a trap unwound.
-  void take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames);
+  void take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames)
+      UPTIER_REQUIRES(state_lock);
   // Merges the streams of a thread, which has made its last flush, into the stream of ended
   // threads.
-  void end(Method& m, uint32_t thread);
+  void end(Method& m, uint32_t thread) UPTIER_REQUIRES(state_lock);
 
   // Says whether a note has counts of its thread.
   static bool is_flush(sampler::NoteKind k) noexcept;
@@ -63,10 +65,10 @@ class StreamRecorder {
   // Returns how many executions each execution counted in the window of a note stands for, and ends
   // that window in the stream's coverage.
   uint64_t weight_of(const Method& m, const sampler::Note& note, const Totals& t,
-                     Stream& counted) const;
+                     Stream& counted) const UPTIER_REQUIRES(state_lock);
   sampler::Verdict end_window(Method& m, uint32_t stream, uint64_t entries, uint64_t new_samples,
-                              uint64_t weight, uint64_t nominal);
-  void end_one(Method& m, uint32_t stream);
+                              uint64_t weight, uint64_t nominal) UPTIER_REQUIRES(state_lock);
+  void end_one(Method& m, uint32_t stream) UPTIER_REQUIRES(state_lock);
 
   const Options& options_;
   const Options& live_;

@@ -16,6 +16,7 @@ void Tallied::follow_calls(Method& m) noexcept {
   uint64_t serial = usable(v) ? v->serial : 0;
   if (serial == m.optimizing->served) return;
   finishes([&] {
+    state_lock.known_held();
     Optimizing& o = m.optimizing.own();
     uint64_t now = calls_so_far(m, words_.threads());
     if (o.served != 0) {

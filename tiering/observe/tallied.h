@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method.h"
 #include "tiering/model/tally_words.h"
 
@@ -24,20 +25,20 @@ class Tallied {
   explicit Tallied(TallyWords& words) : words_(words) {}
 
   // Returns the sum over all current and earlier versions of a method.
-  TalliedSum sum_of(const Method& m) const;
+  TalliedSum sum_of(const Method& m) const UPTIER_REQUIRES(state_lock);
   // Records the number of calls so far, when calls of a method may go elsewhere from now on. If
   // there is no memory for that, the next record covers both periods.
-  void follow_calls(Method& m) noexcept;
+  void follow_calls(Method& m) noexcept UPTIER_REQUIRES(state_lock);
   // The code of a version was freed: stores its counts with its method, and gives its words back.
   // `m` is null if the method is gone.
-  void keep(Method* m, Version& v);
+  void keep(Method* m, Version& v) UPTIER_REQUIRES(state_lock);
 
-  TallyWords& words() const { return words_; }
+  TallyWords& words() const UPTIER_REQUIRES(state_lock) { return words_; }
 
  private:
-  void keep_counts(Method& m, const Version& v);
-  double entries_of(const Method& m, const Version& v) const;
-  void add(const Method& m, const Version& v, TalliedSum& to) const;
+  void keep_counts(Method& m, const Version& v) UPTIER_REQUIRES(state_lock);
+  double entries_of(const Method& m, const Version& v) const UPTIER_REQUIRES(state_lock);
+  void add(const Method& m, const Version& v, TalliedSum& to) const UPTIER_REQUIRES(state_lock);
 
   TallyWords& words_;
 };

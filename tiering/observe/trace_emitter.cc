@@ -97,6 +97,7 @@ void TraceEmitter::flush(Method& m, uint32_t thread, const sampler::Note& note, 
   // Callees are announced before the data that names them.
   std::vector<uint64_t> words = profile::data_words(
       set.schema(), counted.seen.counts, counted.seen.tables, [&](const MethodKey& key) {
+        state_lock.known_held();
         Method* callee = directory_.method_of(key);
         return callee == nullptr ? 0 : announce(*callee);
       });

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "sampler/snapshot_ring.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method.h"
 #include "tiering/observe/estimates.h"
 #include "tiering/observe/method_directory.h"
@@ -17,7 +18,7 @@
 namespace uptier::tiering {
 
 // Returns the reason of a flush note.
-FlushReason reason_of(sampler::NoteKind k);
+FlushReason reason_of(sampler::NoteKind k) UPTIER_REQUIRES(state_lock);
 
 class TraceEmitter {
  public:
@@ -27,25 +28,26 @@ class TraceEmitter {
       : options_(options), live_(live), directory_(directory), estimates_(estimates), sink_(sink) {}
 
   // Says whether there is a trace.
-  bool on() const { return sink_ != nullptr; }
+  bool on() const UPTIER_REQUIRES(state_lock) { return sink_ != nullptr; }
   // Begins the trace; call it before the first event.
-  void begin();
+  void begin() UPTIER_REQUIRES(state_lock);
   // Ends the trace.
-  void finish() noexcept;
+  void finish() noexcept UPTIER_REQUIRES(state_lock);
   // Counts an event that was lost for lack of memory.
-  void note_lost_event() noexcept { ++events_lost_; }
+  void note_lost_event() noexcept UPTIER_REQUIRES(state_lock) { ++events_lost_; }
   // Returns whether the sink took the event, or there is no sink.
-  bool emit(const TraceEvent& e);
+  bool emit(const TraceEvent& e) UPTIER_REQUIRES(state_lock);
   // Returns the handle of a method; describes the method in the trace if necessary.
-  uint64_t announce(Method& m);
+  uint64_t announce(Method& m) UPTIER_REQUIRES(state_lock);
   // Writes a thread's flush of a method: each execution that it counted since the last flush stands
   // for `weight` executions.
-  void flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight);
+  void flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight)
+      UPTIER_REQUIRES(state_lock);
   // Writes the position of a method's first call among the first calls of all methods.
-  void tell_first_call(Method& m, uint64_t position) {
+  void tell_first_call(Method& m, uint64_t position) UPTIER_REQUIRES(state_lock) {
     emit(FirstCallEvent{announce(m), position});
   }
-  uint64_t events_lost() const { return events_lost_; }
+  uint64_t events_lost() const UPTIER_REQUIRES(state_lock) { return events_lost_; }
 
  private:
   const Options& options_;

@@ -7,6 +7,7 @@
 
 #include "jit/code/float_state.h"
 #include "profile/base/wall.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/control/rate_control.h"
 #include "tiering/control/stack_sampling.h"
@@ -49,7 +50,7 @@ Status Attachments::attach() try {
   if (!watch_thread_end()) return out_of_memory("attach");
   uint32_t number;
   {
-    std::lock_guard lock(engine_.state_mutex);
+    HeldState lock(engine_.state_mutex);
     number = engine_.threads.next_number();
   }
   Result<std::unique_ptr<AttachedThread>> made = AttachedThread::create(
@@ -61,17 +62,20 @@ Status Attachments::attach() try {
   t.depth = 1;
   t.epoch.store(engine_.reclaimer->epoch(), std::memory_order_seq_cst);
   {
-    std::lock_guard lock(engine_.state_mutex);
+    HeldState lock(engine_.state_mutex);
     engine_.events.add_thread(t.events, number);
     engine_.threads.make_room();  // so that the thread is in both lists, or in neither
     engine_.stops.add(t.stop, number);
     engine_.threads.add(std::move(*made));
-    finishes([&] { engine_.rates->thread_came(); });
+    finishes([&] {
+      state_lock.known_held();
+      engine_.rates->thread_came();
+    });
   }
   t.outer = sampler::exchange_context(&t.context());
   assert(engine_.here() == &t);
   {
-    std::lock_guard lock(engine_.state_mutex);
+    HeldState lock(engine_.state_mutex);
     engine_.stack_sampling->thread_came(t);
   }
   if (engine_.options.loops) prepare_loop_timer(t);
@@ -100,16 +104,19 @@ void Attachments::prepare_loop_timer(AttachedThread& t) {
       sampler::LoopTimer::measure(engine_.routines.loop_pair(), engine_.options.loop_dual));
   timer.set_clock(sampler::LoopTimer::CpuClock::of_thread(engine_.cycles_per_ns),
                   sampler::read_cycles());
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   timer.set_meter({engine_.loop_meter.begin, engine_.loop_meter.end, engine_.loop_meter.user});
   t.first_loops.resize(engine_.first_loops);
   timer.keep_first(t.first_loops.data(), engine_.first_loops);
 }
 
 void Attachments::leave(AttachedThread& t) noexcept {
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   assert(engine_.here() != &t);  // its context is no longer current
-  finishes([&] { engine_.stack_sampling->thread_goes(t); });
+  finishes([&] {
+    state_lock.known_held();
+    engine_.stack_sampling->thread_goes(t);
+  });
   flushes_.flush_thread_locked(t, sampler::NoteKind::kFlushFinal);
   engine_.rates->thread_goes(t);
   bool kept = finishes([&] { loop_reports_.add_executions_locked(t, engine_.gone_executions); });
@@ -117,6 +124,7 @@ void Attachments::leave(AttachedThread& t) noexcept {
   uint32_t count = engine_.methods.size();
   for (uint32_t i = 0; i < count; ++i) {
     finishes([&] {
+      state_lock.known_held();
       engine_.observer->streams.end(engine_.method(i), t.number());
       if (!engine_.method(i).has_shape()) return;
       // The thread no longer runs, so its numbers are exact, not those of its last event.

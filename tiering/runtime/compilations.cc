@@ -5,6 +5,7 @@
 
 #include "jit/code/float_state.h"
 #include "profile/base/wall.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/compile_turns.h"
 #include "tiering/compile/requests.h"
@@ -25,18 +26,18 @@ void Compilations::compile_and_install(const Plan& plan) noexcept {
   if (finishes([&] { compile_plan(plan); })) return;
   Method& m = engine_.method(plan.method.index());
   note_no_memory(m);
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   engine_.requests->done(m, plan);
 }
 
 void Compilations::note_no_memory(Method& m) noexcept {
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   engine_.events.emit(event_of(EventKind::kRefused, m, "out of memory"));
   finishes([&] { m.last_error.put(out_of_memory("its code").message); });
 }
 
 void Compilations::say_turn_refused(Method& m) {
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   m.last_error.put(
       m.info.name +
       ": called while it is being described, by its own `build` or by one that it waits for");
@@ -46,13 +47,13 @@ void Compilations::compile_plan(const Plan& plan) {
   Method& m = engine_.method(plan.method.index());
   CompileTurn turn(engine_.turns, m);
   {
-    std::lock_guard lock(engine_.state_mutex);
+    HeldState lock(engine_.state_mutex);
     if (m.removed) return;
     // This compilation was requested inside the method's own `build`; it may be requested again.
     if (!turn) return engine_.requests->done(m, plan);
   }
   Result<std::unique_ptr<Version>> v = engine_.eviction->make_with_room(m, plan, false);
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   engine_.requests->done(m, plan);
   bool banned = m.guard_banned && plan.tier == Tier::kOptimized;
   if (m.removed || banned) return;

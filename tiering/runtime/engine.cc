@@ -14,6 +14,7 @@
 #include "sampler/fast_sample.h"
 #include "sampler/fork.h"
 #include "tiering/base/clock.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/kept_bodies.h"
 #include "tiering/compile/machine_rates.h"
@@ -196,10 +197,12 @@ Status Engine::start(const CodeEntries& entries) {
   if (Status s = in_service->open_native_tools(routines); !s) return s;
   reclaimer->set_before_free(
       [](void* sampling, std::span<Version* const>) noexcept {
+        state_lock.known_held();
         static_cast<StackSampling*>(sampling)->drain();
       },
       stack_sampling.get());
   if (options.sample_hz != 0) {
+    HeldState lock(state_mutex);
     if (Status s = stack_sampling->change_rate(); !s) return s;
   }
   observer->directory.set_method_at([this](uint64_t address) { return method_at(address); });
@@ -379,7 +382,7 @@ double Engine::loops_off() const {
 }
 
 bool Engine::is_removed(const Method& m) const {
-  std::lock_guard lock(state_mutex);
+  HeldState lock(state_mutex);
   return m.removed;
 }
 

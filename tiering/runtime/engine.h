@@ -10,7 +10,7 @@
 //   CodeSpace's own
 //
 // Code below guest frames takes none of them (guest.h). The state mutex has an incomplete type
-// here, so a file can lock it only if it includes base/waited_mutex.h.
+// here, so a file can lock it only if it includes base/state_lock.h.
 //
 //   Thread: const members, atomic ones, and those that say so: any. All else: with the state mutex.
 #pragma once

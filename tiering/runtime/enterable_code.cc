@@ -6,6 +6,7 @@
 
 #include "jit/code/float_state.h"
 #include "profile/base/wall.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/compile_turns.h"
 #include "tiering/compile/method_compiler.h"
@@ -40,7 +41,7 @@ bool EnterableCode::make_enterable_version(Method& m) {
   if (usable(m.enterable.load(std::memory_order_acquire))) return true;
   if (!engine_.hosts->may_ask(m)) return false;
   Result<std::unique_ptr<Version>> v = engine_.compiler->make_enterable(m);
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   if (v) {
     assert((*v)->enterable);
     installer_.install(m, std::move(*v));

@@ -8,6 +8,7 @@
 #include "jit/code/stubs.h"
 #include "profile/base/wall.h"
 #include "tiering/base/clock.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/compile_turns.h"
 #include "tiering/compile/method_compiler.h"
@@ -46,7 +47,7 @@ bool FirstCalls::compile_known() {
   LookingAround looking(*engine_.looks);
   Method* m = nullptr;
   {
-    std::lock_guard lock(engine_.state_mutex);
+    HeldState lock(engine_.state_mutex);
     m = engine_.known_methods->next(
         [&](Method& known) { return engine_.in_service->current_entry(known) != nullptr; });
   }
@@ -59,13 +60,13 @@ bool FirstCalls::compile_known() {
                 !m->failed.load(std::memory_order_relaxed);
   // A failure is not recorded here: the first call will fail as well, and record it.
   if (!wanted || !compiles_first(*m) || !compile_first(*m)) return true;
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   engine_.known_methods->note_made_ahead();
   return true;
 }
 
 bool FirstCalls::note_first_call(Method& m) {
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   engine_.known_methods->note_call(m);
   engine_.events.emit(event_of(EventKind::kFirstCall, m, {}, m.first_call));
   return true;
@@ -94,7 +95,7 @@ bool FirstCalls::make_first(Method& m) {
   if (s) return note_first_call(m);
   bool refused = s.error().code == ErrorCode::kResourceExhausted;
   {
-    std::lock_guard lock(engine_.state_mutex);
+    HeldState lock(engine_.state_mutex);
     m.last_error.put(s.error().message);
     EventKind failure = refused ? EventKind::kRefused : EventKind::kFailed;
     engine_.events.emit(event_of(failure, m, *m.last_error));
@@ -107,7 +108,7 @@ bool FirstCalls::make_first(Method& m) {
 bool FirstCalls::compiles_first(Method& m) {
   if (m.info.host_entry == nullptr || engine_.options.tier != TierMode::kAuto) return true;
   {
-    std::lock_guard lock(engine_.state_mutex);
+    HeldState lock(engine_.state_mutex);
     if (engine_.in_service->interprets_first_locked(m)) return false;
   }
   return warm_start_.warm(m);
@@ -115,7 +116,7 @@ bool FirstCalls::compiles_first(Method& m) {
 
 bool FirstCalls::interpret(Method& m) {
   assert(m.info.host_entry != nullptr);
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   if (m.host_code == nullptr) {
     Result<std::unique_ptr<Version>> v = engine_.compiler->make_host_thunk_locked(m);
     if (!v) {
@@ -135,10 +136,15 @@ bool FirstCalls::interpret(Method& m) {
   return true;
 }
 
+bool FirstCalls::is_banned(const Method& m) const {
+  HeldState lock(engine_.state_mutex);
+  return m.guard_banned;
+}
+
 std::vector<Plan> FirstCalls::first_plans(const Method& m) const {
   Plan plain{.method = m.id}, copy{.method = m.id, .copy = Copy::kInstrumented};
   bool excluded = !OptRange::parse(engine_.options.opt_range)->contains(method_hash(m.info));
-  if (engine_.options.tier == TierMode::kOptimized && !excluded && !m.guard_banned) {
+  if (engine_.options.tier == TierMode::kOptimized && !excluded && !is_banned(m)) {
     return {{.method = m.id, .tier = Tier::kOptimized}, plain};
   }
   return engine_.compiler->describer().copies_first(m) ? std::vector<Plan>{plain, copy}
@@ -169,13 +175,13 @@ Status FirstCalls::compile_first(Method& m) {
       }
       continue;
     }
-    std::lock_guard lock(engine_.state_mutex);
+    HeldState lock(engine_.state_mutex);
     m.last_error.put(v.error().message);
     // Everything else falls back to the plain copy.
     if (plan.tier == Tier::kBaseline && plan.copy == Copy::kPlain) return v.error();
     engine_.events.emit(event_of(EventKind::kFailed, m, *m.last_error));
   }
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   assert(!made.empty());
   m.code_made = true;
   for (; !made.empty(); made.pop_back()) installer_.install(m, std::move(made.back()));

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "tiering/base/state_lock.h"
 #include "uptier/plan.h"
 #include "uptier/result.h"
 
@@ -43,6 +44,7 @@ class FirstCalls {
   bool compiles_first(Method& m);
   // Sends calls to the host's interpreter. Returns false if there is no room for its thunk.
   bool interpret(Method& m);
+  bool is_banned(const Method& m) const;
   std::vector<Plan> first_plans(const Method& m) const;
   Status compile_first(Method& m);
 

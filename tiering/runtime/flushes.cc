@@ -5,6 +5,7 @@
 
 #include "jit/code/float_state.h"
 #include "profile/base/wall.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/requests.h"
 #include "tiering/control/rate_control.h"
@@ -35,6 +36,7 @@ void Flushes::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind) {
     sampler::Note n = notes_.make_note(m, t, kind);
     bool only_flush = s.flushes++ == 0;
     const bool whole = finishes([&] {
+      state_lock.known_held();
       std::span<const uint64_t> counts = counted_words(m, s);
       sampler::Verdict verdict = engine_.observer->streams.take(m, t.number(), n, counts);
       if (engine_.options.adaptive && !engine_.worker_thread->stopping())
@@ -79,7 +81,7 @@ void Flushes::flush() {
 }
 
 void Flushes::flush_and_wait() {
-  std::unique_lock lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   if (AttachedThread* t = engine_.here()) {
     flush_thread_locked(*t, sampler::NoteKind::kFlushDemand);
   }

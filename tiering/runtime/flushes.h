@@ -4,6 +4,7 @@
 #pragma once
 
 #include "sampler/snapshot_ring.h"
+#include "tiering/base/state_lock.h"
 
 namespace uptier::tiering {
 
@@ -29,17 +30,17 @@ class Flushes {
         optimized_samples_(optimized_samples) {}
 
   // Flushes the counts of every method that a thread has run. `kind`: the reason.
-  void flush_thread_locked(AttachedThread& t, sampler::NoteKind kind);
+  void flush_thread_locked(AttachedThread& t, sampler::NoteKind kind) UPTIER_REQUIRES(state_lock);
   // Flushes the counts of all threads for a method that is removed, because none of them runs it
   // any more. If they still may (`after` is not kOver), flushes the calling thread only; the others
   // flush their counts later.
-  void flush_removed_locked(Method& m, HostUse after);
+  void flush_removed_locked(Method& m, HostUse after) UPTIER_REQUIRES(state_lock);
   // See Runtime::flush.
   void flush();
 
  private:
   // Flushes the counts of the thread in the copy of optimized code.
-  void flush_optimized_locked(Method& m, AttachedThread& t);
+  void flush_optimized_locked(Method& m, AttachedThread& t) UPTIER_REQUIRES(state_lock);
   void flush_and_wait();
 
   Engine& engine_;

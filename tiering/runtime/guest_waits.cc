@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "profile/base/wall.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/control/copy_control.h"
 #include "tiering/control/frequent_exits.h"
@@ -30,10 +31,11 @@ bool GuestWaits::make_enterable(Method& m) noexcept {
 }
 
 bool GuestWaits::try_consider_exit(Method& m, uint32_t exit) noexcept {
-  std::unique_lock lock(engine_.state_mutex, std::try_to_lock);
-  if (!lock) return false;
+  if (!engine_.state_mutex.try_lock()) return false;
+  HeldState lock(engine_.state_mutex, std::adopt_lock);
   add(Why::kExitLimit);
   finishes([&] {
+    state_lock.known_held();
     engine_.rates->note_activity();
     engine_.exits->consider(m, exit);
   });
@@ -75,14 +77,14 @@ void GuestWaits::compile_now(const Plan& plan) noexcept {
 
 bool GuestWaits::may_optimize(const Method& m) {
   add(Why::kStress);
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   return !m.guard_banned && !m.optimize_failed;
 }
 
 bool GuestWaits::make_loop_copy(Method& m, LoopId loop) {
   add(Why::kStress);
   assert(loop.valid());
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   if (!engine_.copies->rules().may_observe(m)) return false;
   own_loop_copy(m, loop);
   return true;

@@ -43,7 +43,10 @@ void Installer::install(Method& m, std::unique_ptr<Version> version) {
   if (v->tier == Tier::kOptimized) note_optimized(m, *v);
   serve(m, *v);
   engine_.relay->note_changes(1);
-  finishes([&] { engine_.relay->stress_point(); });
+  finishes([&] {
+    state_lock.known_held();
+    engine_.relay->stress_point();
+  });
 }
 
 // From here on, some calls and iterations run code that does not count.
@@ -52,6 +55,7 @@ void Installer::note_optimized(Method& m, const Version& v) {
   if (v.copy != Copy::kPlain) return;
   bool uncounted = v.tallies.words.empty();
   auto note = [&](Method& ran) {
+    state_lock.known_held();
     ran.ran_optimized = true;
     ran.ran_uncounted |= uncounted;
   };
@@ -91,16 +95,25 @@ void Installer::serve_optimized(Method& m, const Version& v) {
   if (before != nullptr && before->general != nullptr) before = before->general;
   if (before == nullptr) before = m.plain.load(std::memory_order_relaxed);
   m.optimized.store(&v, std::memory_order_release);
-  finishes([&] { engine_.copies->loops().watch_frames_of(m, v); });
+  finishes([&] {
+    state_lock.known_held();
+    engine_.copies->loops().watch_frames_of(m, v);
+  });
   finishes([&] { engine_.in_service->tell_callers(m); });
-  finishes([&] { engine_.trials->begin(m, before, v); });
+  finishes([&] {
+    state_lock.known_held();
+    engine_.trials->begin(m, before, v);
+  });
   engine_.in_service->link_locked(m);
   engine_.copies->retire_optimized_copy(m);
   engine_.in_service->retire_optimized_before(m, v);
   engine_.in_service->retire_baseline(m);
   if (engine_.options.adaptive) finishes([&] { engine_.rates->switch_off(m); });
   if (ValueVersions* values = m.value_versions.made()) values->forced = false;
-  finishes([&] { engine_.values->consider_values(m); });
+  finishes([&] {
+    state_lock.known_held();
+    engine_.values->consider_values(m);
+  });
   engine_.in_service->reclaim_locked();
 }
 

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "tiering/base/state_lock.h"
+
 namespace uptier::tiering {
 
 struct Engine;
@@ -22,7 +24,7 @@ class Installer {
   explicit Installer(Engine& engine) : engine_(engine) {}
 
   // Takes ownership of `version`, which belongs to `m`, and installs it.
-  void install(Method& m, std::unique_ptr<Version> version);
+  void install(Method& m, std::unique_ptr<Version> version) UPTIER_REQUIRES(state_lock);
 
  private:
   // The role of a version; it decides how the version is installed.
@@ -38,11 +40,11 @@ class Installer {
   };
 
   static Role role_of(const Version& v);
-  void note_optimized(Method& m, const Version& v);
-  void serve(Method& m, Version& v);
-  void serve_optimized(Method& m, const Version& v);
-  void serve_instrumented(Method& m, const Version& v);
-  void serve_plain(Method& m, const Version& v);
+  void note_optimized(Method& m, const Version& v) UPTIER_REQUIRES(state_lock);
+  void serve(Method& m, Version& v) UPTIER_REQUIRES(state_lock);
+  void serve_optimized(Method& m, const Version& v) UPTIER_REQUIRES(state_lock);
+  void serve_instrumented(Method& m, const Version& v) UPTIER_REQUIRES(state_lock);
+  void serve_plain(Method& m, const Version& v) UPTIER_REQUIRES(state_lock);
 
   Engine& engine_;
 };

@@ -8,6 +8,7 @@
 
 #include "jit/code/code_space.h"
 #include "tiering/base/clock.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/requests.h"
 #include "tiering/control/stack_sampling.h"
@@ -17,7 +18,7 @@
 namespace uptier::tiering {
 namespace {
 
-CompileState state_of(const Method& m) {
+CompileState state_of(const Method& m) UPTIER_REQUIRES(state_lock) {
   const std::vector<bool>& at_loops = m.shape->osr_requested;
   if (m.removed) return CompileState::kRemoved;
   if (m.optimized_requested || std::ranges::count(at_loops, true) != 0) {
@@ -28,7 +29,7 @@ CompileState state_of(const Method& m) {
   return m.unlinked ? CompileState::kEvicted : CompileState::kReady;
 }
 
-Tier serves(const Method& m) {
+Tier serves(const Method& m) UPTIER_REQUIRES(state_lock) {
   Tier best = Tier::kHost;
   for (const auto& v : m.versions) {
     const bool called = !v->osr_loop.valid() && !v->retired && !v->enterable && !v->moved;
@@ -68,7 +69,7 @@ LiveTime LiveMaker::live_time() const {
   LiveTime live;
   live.process = static_cast<uint64_t>(::getpid());
   live.age_ns = now_ns() - engine_.born_ns;
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   TimeReport time = engine_.stack_sampling->report(StackSampling::Paths::kNone);
   live.hz = time.hz;
   live.asked_ns = static_cast<uint64_t>(time.asked_ns);

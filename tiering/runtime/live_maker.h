@@ -3,6 +3,7 @@
 //   Thread: any. Takes the state mutex.
 #pragma once
 
+#include "tiering/base/state_lock.h"
 #include "uptier/live_time.h"
 
 namespace uptier::tiering {
@@ -17,7 +18,7 @@ class LiveMaker {
   LiveTime live_time() const;
 
  private:
-  void add_compiling(LiveRow& row) const;
+  void add_compiling(LiveRow& row) const UPTIER_REQUIRES(state_lock);
 
   const Engine& engine_;
 };

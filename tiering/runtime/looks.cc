@@ -3,6 +3,7 @@
 #include <cassert>
 #include <mutex>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/runtime/engine.h"
 #include "tiering/runtime/worker_wake.h"
@@ -13,14 +14,14 @@ namespace uptier::tiering {
 
 void Looks::begin_look(Places::Look& look) {
   AttachedThread* t = engine_.here();
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   if (t == nullptr) return engine_.places.begin_look(look);
   look.of_thread = &t->looks;
   if (t->looks.depth++ == 0) engine_.places.begin_look(t->looks.first);
 }
 
 void Looks::end_look(Places::Look& look) {
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   ThreadLooks* looks = look.of_thread;
   if (looks == nullptr) return end_look_locked(look);
   assert(looks->depth != 0);
@@ -29,7 +30,7 @@ void Looks::end_look(Places::Look& look) {
 
 void Looks::drop_to(AttachedThread& t, uint32_t depth) noexcept {
   if (t.looks.depth == depth) return;
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   assert(depth < t.looks.depth);
   t.looks.depth = depth;
   if (depth == 0) end_look_locked(t.looks.first);

@@ -4,6 +4,7 @@
 //   Thread: any, without the state mutex; wake_worker(): also with it.
 #pragma once
 
+#include "tiering/base/state_lock.h"
 #include "tiering/model/places.h"
 #include "tiering/serve/code_compaction.h"
 
@@ -25,7 +26,7 @@ class Looks final : public Relay::Service {
   void drop_to(AttachedThread& t, uint32_t depth) noexcept;
 
  private:
-  void end_look_locked(Places::Look& look) noexcept;
+  void end_look_locked(Places::Look& look) noexcept UPTIER_REQUIRES(state_lock);
 
   Engine& engine_;
 };

@@ -8,6 +8,7 @@
 
 #include "jit/analysis/loop_forest.h"
 #include "profile/data/loop_nest.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/model/thread.h"
 #include "tiering/observe/observer.h"
@@ -106,7 +107,7 @@ double total_of(const LoopReport& r) { return r.cycles ? r.cycles->total : 0; }
 
 Status LoopReports::set_loop_meter(const LoopMeter& meter) {
   if (engine_.forked()) return engine_.forked_error();
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   if ((meter.begin == nullptr) != (meter.end == nullptr)) {
     return Error{ErrorCode::kInvalidArgument,
                  "set_loop_meter: give both begin and end, or neither"};
@@ -122,13 +123,13 @@ Status LoopReports::set_loop_meter(const LoopMeter& meter) {
 
 void LoopReports::keep_loop_executions(uint32_t count) {
   constexpr uint32_t kMost = 1u << 20;
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   engine_.first_loops = std::min(count, kMost);
 }
 
 std::vector<LoopExecution> LoopReports::loop_executions() const {
   if (engine_.forked()) return {};
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   std::vector<LoopExecution> all = engine_.gone_executions;
   for (const auto& t : engine_.threads) add_executions_locked(*t, all);
   return all;
@@ -136,7 +137,7 @@ std::vector<LoopExecution> LoopReports::loop_executions() const {
 
 std::vector<LoopReport> LoopReports::loops() const try {
   if (engine_.forked()) return {};
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   std::vector<LoopReport> all;
   bool metered = engine_.loop_meter.begin != nullptr;
   for (const auto& m : engine_.methods.all()) {

@@ -44,8 +44,14 @@ bool NoteIntake::drain_some_locked(uint32_t most) {
     drain_thread_locked(*t, most);
   }
   engine_.stack_sampling->drain();
-  finishes([&] { engine_.finding->find(engine_.stack_sampling->take_met()); });
-  finishes([&] { engine_.newer->want_if_due(); });
+  finishes([&] {
+    state_lock.known_held();
+    engine_.finding->find(engine_.stack_sampling->take_met());
+  });
+  finishes([&] {
+    state_lock.known_held();
+    engine_.newer->want_if_due();
+  });
   finishes([&] { engine_.copies->loops().call_watched_if_due(); });
   return any;
 }
@@ -59,7 +65,10 @@ void NoteIntake::drain_thread_locked(AttachedThread& t, uint32_t most) {
     if (!finishes([&] { handle_note(t, *n, t.ring().words(*n)); })) forget_note(*n);
     t.ring().pop();
     engine_.relay->note_changes(1);
-    finishes([&] { engine_.relay->stress_point(); });
+    finishes([&] {
+      state_lock.known_held();
+      engine_.relay->stress_point();
+    });
   }
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "sampler/snapshot_ring.h"
+#include "tiering/base/state_lock.h"
 
 namespace uptier::tiering {
 
@@ -24,16 +25,17 @@ class NoteIntake {
 
   // Takes all notes that are in the rings now. Requests newer code, and calls frames for
   // observation, if due. Returns whether there was a note.
-  bool drain_locked();
+  bool drain_locked() UPTIER_REQUIRES(state_lock);
   // The same of `most` notes of each thread.
-  bool drain_some_locked(uint32_t most);
+  bool drain_some_locked(uint32_t most) UPTIER_REQUIRES(state_lock);
   // Takes at most `most` notes of one thread.
-  void drain_thread_locked(AttachedThread& t, uint32_t most = UINT32_MAX);
+  void drain_thread_locked(AttachedThread& t, uint32_t most = UINT32_MAX)
+      UPTIER_REQUIRES(state_lock);
   // Takes a thread's counts from the instrumented copy of optimized code.
   void take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
-                      std::span<const uint64_t> counts);
+                      std::span<const uint64_t> counts) UPTIER_REQUIRES(state_lock);
   // Asks the policy about a method, and queues the compilation that it decides on.
-  void consider(Method& m, const sampler::Note& note);
+  void consider(Method& m, const sampler::Note& note) UPTIER_REQUIRES(state_lock);
 
  private:
   // The handling of notes of one kind.
@@ -47,32 +49,32 @@ class NoteIntake {
   // Memory ran out while handling a note: its request may be made again.
   void forget_note(const sampler::Note& note) noexcept;
   // A trial is over: acts on the result.
-  void end_trial(Method& m);
+  void end_trial(Method& m) UPTIER_REQUIRES(state_lock);
   // The method's first optimized version was slower than its baseline code: puts it back to
   // baseline code, which is made again at the next call. The policy remembers the time.
-  void back_to_baseline(Method& m);
+  void back_to_baseline(Method& m) UPTIER_REQUIRES(state_lock);
 
   void handle_note(AttachedThread& t, const sampler::Note& note, std::span<const uint64_t> counts);
   // The handlers, one for each kind of note.
   void take_counts(Method& m, AttachedThread& t, const sampler::Note& note,
-                   std::span<const uint64_t> counts);
+                   std::span<const uint64_t> counts) UPTIER_REQUIRES(state_lock);
   void take_wish_for_copy(Method& m, AttachedThread& t, const sampler::Note& note,
-                          std::span<const uint64_t> counts);
+                          std::span<const uint64_t> counts) UPTIER_REQUIRES(state_lock);
   void take_wish_for_newer(Method& m, AttachedThread& t, const sampler::Note& note,
-                           std::span<const uint64_t> counts);
+                           std::span<const uint64_t> counts) UPTIER_REQUIRES(state_lock);
   void take_frame(Method& m, AttachedThread& t, const sampler::Note& note,
-                  std::span<const uint64_t> counts);
+                  std::span<const uint64_t> counts) UPTIER_REQUIRES(state_lock);
   void take_copy_counts(Method& m, AttachedThread& t, const sampler::Note& note,
-                        std::span<const uint64_t> counts);
+                        std::span<const uint64_t> counts) UPTIER_REQUIRES(state_lock);
   void take_trial(Method& m, AttachedThread& t, const sampler::Note& note,
-                  std::span<const uint64_t> counts);
+                  std::span<const uint64_t> counts) UPTIER_REQUIRES(state_lock);
   void take_guard(Method& m, AttachedThread& t, const sampler::Note& note,
-                  std::span<const uint64_t> counts);
+                  std::span<const uint64_t> counts) UPTIER_REQUIRES(state_lock);
   void take_trap(Method& m, AttachedThread& t, const sampler::Note& note,
-                 std::span<const uint64_t> counts);
+                 std::span<const uint64_t> counts) UPTIER_REQUIRES(state_lock);
   // Takes the counts in a note. Returns whether the method is in service.
   bool learn(Method& m, AttachedThread& t, const sampler::Note& note,
-             std::span<const uint64_t> counts);
+             std::span<const uint64_t> counts) UPTIER_REQUIRES(state_lock);
 
   Engine& engine_;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "profile/base/wall.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/requests.h"
 #include "tiering/control/copy_control.h"
@@ -45,7 +46,7 @@ Error for_life(std::string_view name, const char* why) {
 
 Status OptionChanges::set(std::string_view name, std::string_view value) try {
   if (engine_.forked()) return engine_.forked_error();
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   Options changed = engine_.live;
   if (Status s = changed.set(name, value); !s) return s;
   bool can = name == "interval" || name == "burst" || name == "optimized_interval" ||
@@ -70,7 +71,7 @@ Status OptionChanges::set(std::string_view name, std::string_view value) try {
 
 Status OptionChanges::observe(Sampling how) try {
   if (engine_.forked()) return engine_.forked_error();
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   if (!engine_.rates->has_rates())
     return for_life(
         "observe",

@@ -11,6 +11,7 @@
 
 #include <string_view>
 
+#include "tiering/base/state_lock.h"
 #include "uptier/options.h"
 #include "uptier/result.h"
 #include "uptier/runtime.h"
@@ -32,8 +33,8 @@ class OptionChanges {
   // Returns the reason why an option cannot change in this runtime, or null.
   const char* obstacle_to(std::string_view name, const Options& to) const;
   // Updates the data derived from an option.
-  void apply_locked(std::string_view name);
-  void change_policy_locked();
+  void apply_locked(std::string_view name) UPTIER_REQUIRES(state_lock);
+  void change_policy_locked() UPTIER_REQUIRES(state_lock);
 
   Engine& engine_;
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "profile/base/wall.h"
+#include "uptier/thread_safety.h"
 
 namespace uptier {
 namespace {
@@ -49,9 +50,10 @@ struct PlannedHost::Impl {
 
   PlanLimits limits;
   std::vector<Function> functions = {};
-  std::mutex mutex = {};                    // guards all below
-  std::map<MethodId, Method> methods = {};  // that exist
-  std::map<uint32_t, Past> past = {};       // by function, of methods that are gone
+  CheckedLock<std::mutex> mutex = {};
+  std::map<MethodId, Method> methods UPTIER_GUARDED_BY(mutex) = {};  // that exist
+  // By function, of methods that are gone.
+  std::map<uint32_t, Past> past UPTIER_GUARDED_BY(mutex) = {};
 };
 
 PlannedHost::PlannedHost(Runtime& runtime, PlanLimits limits)
@@ -77,7 +79,7 @@ Status PlannedHost::add(uint32_t function) try {
   if (f.patience == nullptr) f.patience = std::make_unique<int32_t>();
   {
     // The worker may ask for a plan before add_method returns.
-    std::lock_guard lock(impl_->mutex);
+    Held lock(impl_->mutex);
     Result<MethodId> m = runtime_.add_method(*this, std::move(of));
     if (!m) return m.error();
     f.method = *m;
@@ -91,7 +93,7 @@ Status PlannedHost::add(uint32_t function) try {
 } catch (const std::exception&) { return out_of_memory("PlannedHost::add"); }
 
 HostPlan& PlannedHost::plan_of(MethodId m) {
-  std::lock_guard lock(impl_->mutex);
+  Held lock(impl_->mutex);
   Impl::Method& method = impl_->methods.find(m)->second;
   if (method.plan == nullptr) method.plan = make_plan(method.function, method.guess);
   return *method.plan;
@@ -101,18 +103,21 @@ HostPlan& PlannedHost::plan_of(MethodId m) {
 // it is always used without the lock.
 void PlannedHost::forget(MethodId m) {
   Impl::Method gone;
-  std::lock_guard lock(impl_->mutex);
+  Held lock(impl_->mutex);
   auto at = impl_->methods.find(m);
   if (at == impl_->methods.end()) return;
   gone = std::move(at->second);
-  finishes([&] { impl_->past[gone.function].add(gone); });
+  finishes([&] {
+    impl_->mutex.known_held();
+    impl_->past[gone.function].add(gone);
+  });
   impl_->methods.erase(at);
 }
 
 void PlannedHost::exited(MethodId m) {
   uint32_t exits, function;
   {
-    std::lock_guard lock(impl_->mutex);
+    Held lock(impl_->mutex);
     Impl::Method& method = impl_->methods.find(m)->second;
     exits = ++method.exits;
     function = method.function;
@@ -149,7 +154,7 @@ bool PlannedHost::loop_is_hot(uint32_t function) {
 }
 
 std::string PlannedHost::summary() {
-  std::lock_guard lock(impl_->mutex);
+  Held lock(impl_->mutex);
   std::map<uint32_t, Impl::Past> all = impl_->past;
   for (const auto& [id, m] : impl_->methods) all[m.function].add(m);
   std::string text;

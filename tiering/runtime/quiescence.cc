@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "profile/base/wall.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/model/thread.h"
 #include "tiering/runtime/engine.h"
@@ -19,7 +20,7 @@ void Quiescence::pass_quiescent(AttachedThread& t) noexcept {
   if (t.stacks.any_suspended()) return back_in_host(t);
   t.epoch.store(engine_.reclaimer->epoch(), std::memory_order_seq_cst);
   if (!engine_.reclaimer->has_limbo()) return;
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   engine_.in_service->reclaim_locked();
 }
 
@@ -28,7 +29,7 @@ void Quiescence::begin_blocked() noexcept {
   if (t == nullptr) return;
   t->enter_blocked(__builtin_frame_address(0));
   if (!engine_.reclaimer->has_limbo()) return;
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   engine_.in_service->reclaim_locked();
 }
 
@@ -49,7 +50,7 @@ __attribute__((noinline)) void Quiescence::reclaim_beside(AttachedThread& t) noe
   assert(t.blocked.load(std::memory_order_relaxed) == AttachedThread::kRunning);
   t.enter_blocked(__builtin_frame_address(0));
   {
-    std::lock_guard lock(engine_.state_mutex);
+    HeldState lock(engine_.state_mutex);
     finishes([&] { engine_.reclaimer->pass_if_unneeded(t); });
     engine_.in_service->reclaim_locked();
   }

@@ -7,6 +7,7 @@
 #include "jit/code/stubs.h"
 #include "jit/ir/print.h"
 #include "profile/base/wall.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/control/finding.h"
 #include "tiering/control/rate_control.h"
@@ -55,12 +56,13 @@ Result<MethodId> Registry::add_method(Host& host, MethodInfo info) try {
   if (Status s = check_own_schema(info); !s) return s.error();
   __builtin_unwind_init();  // spills registers that callers use, so that they are scanned, too
   StillHere still(engine_.here());
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   Result<PlaceTaking::Place> place = place_taking_.take_place_locked(info.name);
   if (!place) return place.error();
   uint32_t index = place->id.index();
   const bool made_key = info.key == MethodKey{};
   Result<MethodId> added = walled("add_method", [&]() -> Result<MethodId> {
+    state_lock.known_held();
     if (made_key) info.key = engine_.observer->directory.keys().make(info.name);
     auto made = std::make_unique<Method>(place->id, engine_.places.methods_seen() + 1, host,
                                          std::move(info));
@@ -87,7 +89,7 @@ Result<MethodId> Registry::add_method(Host& host, MethodInfo info) try {
 
 std::string Registry::error_of(MethodId m) const try {
   if (engine_.forked()) return {};
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   return engine_.is_method(m) ? *engine_.method(m.index()).last_error : std::string();
 } catch (const std::exception&) { return {}; }
 

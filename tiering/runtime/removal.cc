@@ -7,6 +7,7 @@
 #include "jit/code/stubs.h"
 #include "profile/base/wall.h"
 #include "sampler/fast_sample.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/compile_turns.h"
 #include "tiering/compile/kept_bodies.h"
@@ -59,14 +60,17 @@ void Removal::take_out(std::span<const MethodId> all, HostUse after) {
 __attribute__((noinline)) std::span<const MethodId> Removal::refuse_calls(
     std::span<const MethodId> all, HostUse after, std::span<MethodId> room) {
   size_t count = 0;
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   note_intake_.drain_locked();
   for (MethodId id : all) {
     Method* m = engine_.known(id);
     if (m == nullptr) continue;
     if (engine_.is_method(id)) {
       room[count++] = id;
-      finishes([&] { flushes_.flush_removed_locked(*m, after); });
+      finishes([&] {
+        state_lock.known_held();
+        flushes_.flush_removed_locked(*m, after);
+      });
       take_out_locked(*m, after);
     } else if (after == HostUse::kOver && m->host_use == HostUse::kUntilGone) {
       room[count++] = id;
@@ -82,12 +86,15 @@ __attribute__((noinline)) void Removal::await_compilations(std::span<const Metho
 }
 
 __attribute__((noinline)) void Removal::retire_code(std::span<const MethodId> ids, HostUse after) {
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   for (MethodId id : ids) {
     Method& m = engine_.method(id.index());
     assert(m.removed && !engine_.is_method(id));
     engine_.bodies->forget_locked(m);
-    finishes([&] { engine_.in_service->withdraw_locked(m); });
+    finishes([&] {
+      state_lock.known_held();
+      engine_.in_service->withdraw_locked(m);
+    });
     for (auto& v : m.versions) {
       if (!v->retired) engine_.reclaimer->retire(*v);
       // Nothing runs it, and its host may be destroyed.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "tiering/base/state_lock.h"
 #include "uptier/ids.h"
 
 namespace uptier::tiering {
@@ -40,7 +41,7 @@ class Removal {
   __attribute__((noinline)) void await_compilations(std::span<const MethodId> ids);
   __attribute__((noinline)) void retire_code(std::span<const MethodId> ids, HostUse after);
   // Nothing leads to the method any more, except the references to it; see model/places.h.
-  void take_out_locked(Method& m, HostUse after);
+  void take_out_locked(Method& m, HostUse after) UPTIER_REQUIRES(state_lock);
 
   Engine& engine_;
   NoteIntake& note_intake_;

@@ -8,6 +8,7 @@
 #include "jit/code/code_space.h"
 #include "jit/code/float_state.h"
 #include "sampler/fast_sample.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/machine_rates.h"
 #include "tiering/compile/method_compiler.h"
@@ -32,7 +33,7 @@ VersionReport report_of(const Version& v) {
           v.compile_ns, v.retired.load(), v.freed,    v.inlined};
 }
 
-MethodReport report_of(const Method& m) {
+MethodReport report_of(const Method& m) UPTIER_REQUIRES(state_lock) {
   MethodReport r;
   r.method = m.id;
   r.key = m.info.key;
@@ -69,7 +70,7 @@ MethodReport report_of(const Method& m) {
 Report ReportMaker::make_report() const {
   if (engine_.forked()) return {};
   jit::StandardFloats floats;
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   Report r;
   MethodNames names;
   for (const auto& m : engine_.methods.all()) names[m->info.key] = m->info.name;
@@ -107,14 +108,14 @@ Report ReportMaker::report() const try { return make_report(); } catch (const st
 
 SavedReport ReportMaker::saved_report() const try {
   if (engine_.forked()) return {};
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   return engine_.saved->report();
 } catch (const std::exception&) { return {}; }
 
 Profile ReportMaker::profile() const try {
   if (engine_.forked()) return {};
   jit::StandardFloats floats;
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   Profile p;
   for (const auto& m : engine_.methods.all()) {
     if (m->probes->schema().slots.empty() || m->flushed->streams.empty()) continue;
@@ -131,14 +132,14 @@ Profile ReportMaker::profile() const try {
 
 std::vector<LogRecord> ReportMaker::read_log() try {
   if (engine_.forked()) return {};
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   return engine_.threads.read_log();
 } catch (const std::exception&) { return {}; }
 
 std::optional<ProfileAnswer> ReportMaker::query(std::string_view stage, std::string_view scope_hash,
                                                 std::string_view key) try {
   if (engine_.forked()) return std::nullopt;
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   return engine_.saved->query(stage, scope_hash, key);
 } catch (const std::exception&) { return std::nullopt; }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tiering/base/state_lock.h"
 #include "uptier/profile.h"
 #include "uptier/report.h"
 #include "uptier/runtime.h"
@@ -32,14 +33,14 @@ class ReportMaker {
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
                                      std::string_view key);
   // Returns the losses so far. The caller holds the state mutex.
-  LossReport losses_locked() const;
+  LossReport losses_locked() const UPTIER_REQUIRES(state_lock);
 
  private:
   Engine& engine_;
   UnattachedCalls& unattached_calls_;
 
   // Fills in the current sampling state of a method.
-  void report_observing(const Method& m, MethodReport& r) const;
+  void report_observing(const Method& m, MethodReport& r) const UPTIER_REQUIRES(state_lock);
 };
 
 }  // namespace uptier::tiering

@@ -5,6 +5,7 @@
 #include "jit/code/float_state.h"
 #include "profile/base/wall.h"
 #include "tiering/base/clock.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/control/stack_sampling.h"
 #include "tiering/model/thread.h"
@@ -21,7 +22,7 @@ Status Saving::save_profile() try {
   if (engine_.forked()) return engine_.forked_error();
   if (!engine_.saved->is_open()) return {};
   jit::StandardFloats floats;
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   if (AttachedThread* t = engine_.here())
     flushes_.flush_thread_locked(*t, sampler::NoteKind::kFlushDemand);
   note_intake_.drain_locked();
@@ -29,7 +30,10 @@ Status Saving::save_profile() try {
 } catch (const std::exception&) { return out_of_memory("save_profile"); }
 
 void Saving::save_at_end_locked() {
-  Status saved = walled("save_profile", [&] { return save_profile_locked(); });
+  Status saved = walled("save_profile", [&] {
+    state_lock.known_held();
+    return save_profile_locked();
+  });
   if (saved) return;
   const bool said = finishes([&] {
     engine_.log.say(LogLevel::kError,

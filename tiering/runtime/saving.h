@@ -3,6 +3,7 @@
 //   Thread: any; functions with _locked: with the state mutex, which the others take.
 #pragma once
 
+#include "tiering/base/state_lock.h"
 #include "uptier/result.h"
 
 namespace uptier::tiering {
@@ -25,10 +26,10 @@ class Saving {
   Status save_profile();
   // The runtime ends: saves, and logs an error if that fails, because there is no caller to return
   // it to.
-  void save_at_end_locked();
+  void save_at_end_locked() UPTIER_REQUIRES(state_lock);
 
  private:
-  Status save_profile_locked();
+  Status save_profile_locked() UPTIER_REQUIRES(state_lock);
 
   Engine& engine_;
   NoteIntake& note_intake_;

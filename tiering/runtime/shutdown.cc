@@ -9,6 +9,7 @@
 #include "jit/code/code_space.h"
 #include "jit/code/float_state.h"
 #include "profile/base/wall.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/observe/observer.h"
 #include "tiering/runtime/engine.h"
@@ -24,7 +25,7 @@ namespace uptier::tiering {
 
 // Otherwise other threads would run code and use counters that no longer exist.
 void Shutdown::die_if_in_use() {
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   AttachedThread* mine = engine_.here();
   auto others = [&](const auto& t) { return t.get() != mine; };
   auto n = std::ranges::count_if(engine_.threads, others);
@@ -77,18 +78,22 @@ void Shutdown::run() {
 
 // Makes the last flushes, saves the profile, and ends the trace.
 void Shutdown::end_records() {
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   for (auto& t : engine_.threads) {
     flushes_.flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
   }
   if (!engine_.saved->was_saved()) saving_.save_at_end_locked();
-  if (!finishes([&] { tell_first_calls_locked(); })) engine_.observer->trace.note_lost_event();
+  if (!finishes([&] {
+        state_lock.known_held();
+        tell_first_calls_locked();
+      }))
+    engine_.observer->trace.note_lost_event();
   engine_.observer->trace.finish();
   engine_.events.emit({.kind = EventKind::kEnded});
 }
 
 void Shutdown::free_all() {
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   engine_.threads.clear();
   if (engine_.space != nullptr) engine_.space->release_all();  // null: start() did not get it
   for (auto& m : engine_.methods.all()) {

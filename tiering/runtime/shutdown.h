@@ -3,6 +3,8 @@
 //   Thread: the one that destroys the runtime; no other thread is attached any more.
 #pragma once
 
+#include "tiering/base/state_lock.h"
+
 namespace uptier::tiering {
 
 class Flushes;
@@ -21,7 +23,7 @@ class Shutdown {
  private:
   void die_if_in_use();
   void say_scopes() const;
-  void tell_first_calls_locked();
+  void tell_first_calls_locked() UPTIER_REQUIRES(state_lock);
   void end_records();
   void free_all();
 

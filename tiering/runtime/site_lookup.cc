@@ -6,6 +6,7 @@
 #include "jit/code/code.h"
 #include "jit/code/code_readers.h"
 #include "jit/code/stubs.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/model/version.h"
 #include "tiering/runtime/engine.h"
@@ -31,7 +32,7 @@ std::vector<PlaceFrame> frames_at(const jit::Code& code, const void* pc) {
 }  // namespace
 
 std::optional<CodePlace> find_site(const Engine& engine, const void* pc) {
-  std::lock_guard lock(engine.state_mutex);
+  HeldState lock(engine.state_mutex);
   if (engine.space == nullptr || !engine.space->contains(pc)) return std::nullopt;
   CodePlace place;
   if (MethodId m = engine.stubs->method_of(pc); m.valid()) {

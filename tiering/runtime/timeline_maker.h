@@ -4,6 +4,7 @@
 #pragma once
 
 #include "profile/upf/timeline.h"
+#include "tiering/base/state_lock.h"
 
 namespace uptier::tiering {
 
@@ -17,7 +18,7 @@ class TimelineMaker {
       : engine_(engine), report_maker_(report_maker) {}
 
   // Returns the timeline up to now.
-  profile::Timeline timeline_locked() const;
+  profile::Timeline timeline_locked() const UPTIER_REQUIRES(state_lock);
 
  private:
   Engine& engine_;

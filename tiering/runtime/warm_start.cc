@@ -3,6 +3,7 @@
 #include <cassert>
 #include <mutex>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/compile_turns.h"
 #include "tiering/compile/kept_bodies.h"
@@ -24,14 +25,15 @@ constexpr uint32_t kPrepareDepth = 4;
 }  // namespace
 
 bool WarmStart::warm(Method& m) {
-  bool possible = engine_.saved->is_open() && engine_.options.tier == TierMode::kAuto &&
-                  !m.info.own_code && !m.optimize_failed;
+  bool possible =
+      engine_.saved->is_open() && engine_.options.tier == TierMode::kAuto && !m.info.own_code;
   bool unknown = possible && m.has_shape() && m.saved == nullptr;
   if (!possible || unknown || !hot_before(m)) return false;
   if (!engine_.compiler->describer().describe_ahead(m)) return false;
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   // A method that was evicted while optimized returns in another way (control/eviction.h).
-  if (m.saved == nullptr || !m.saved->holds() || m.wants_optimized) return false;
+  if (m.optimize_failed || m.wants_optimized) return false;
+  if (m.saved == nullptr || !m.saved->holds()) return false;
   Decision d = engine_.observer->advisor.ask_saved(m, engine_.system->snapshot(m));
   return d.action == Action::kSpecialize && !d.osr_loop.valid();
 }
@@ -57,7 +59,7 @@ void WarmStart::prepare(Method& m, uint32_t depth) {
 }
 
 void WarmStart::trust_saved(Method& m) {
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   engine_.saved->trust(m);
 }
 
@@ -65,8 +67,9 @@ void WarmStart::wake_for_known() {
   if (engine_.options.workers == 0 || engine_.options.tier != TierMode::kAuto) return;
   assert(engine_.saved->is_open());
   {
-    std::lock_guard lock(engine_.state_mutex);
+    HeldState lock(engine_.state_mutex);
     engine_.known_methods->list(engine_.methods, *engine_.saved->store(), [&](const Method& m) {
+      state_lock.known_held();
       return !engine_.in_service->interprets_first_locked(m);
     });
   }
@@ -74,7 +77,7 @@ void WarmStart::wake_for_known() {
 }
 
 bool WarmStart::hot_before(Method& m) {
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   return m.saved != nullptr || engine_.saved->is_hot(m);
 }
 
@@ -82,7 +85,7 @@ bool WarmStart::hot_before(Method& m) {
 // calls, by its saved profile. The caller holds the turn of the method.
 std::vector<MethodId> WarmStart::likely_inlinees(Method& m) {
   std::vector<MethodId> found;
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   const jit::Function* f = m.shape->described != nullptr ? m.shape->described.get() : m.body.get();
   if (f != nullptr) {
     for (const jit::Callee& c : f->callees) found.push_back(c.method);

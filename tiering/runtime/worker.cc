@@ -8,6 +8,7 @@
 #include "jit/code/code_space.h"
 #include "jit/code/float_state.h"
 #include "profile/base/wall.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/machine_rates.h"
 #include "tiering/compile/requests.h"
@@ -33,6 +34,7 @@ constexpr uint32_t kNotesForEachRequest = 32;
 }  // namespace
 
 bool Worker::expects_known() const {
+  HeldState lock(engine_.state_mutex);
   const ProfileStore* store = engine_.saved->store();
   return engine_.options.tier == TierMode::kAuto && store != nullptr && store->report().runs != 0;
 }
@@ -52,7 +54,7 @@ void Worker::work_here() noexcept {
   finishes([&] {
     jit::StandardFloats floats;
     {
-      std::lock_guard lock(engine_.state_mutex);
+      HeldState lock(engine_.state_mutex);
       note_intake_.drain_locked();
       engine_.rates->tick_if_due();
     }
@@ -68,7 +70,7 @@ void Worker::run_queue() {
     engine_.state_mutex.give_way();
     std::optional<Plan> plan;
     {
-      std::lock_guard lock(engine_.state_mutex);
+      HeldState lock(engine_.state_mutex);
       // Newer flushes may be more urgent than the waiting requests. But threads may flush as fast as this
       // reads, and then nothing would ever be compiled.
       note_intake_.drain_some_locked(kNotesForEachRequest);
@@ -86,7 +88,7 @@ void Worker::run_queue() {
 // The worker emits nothing before it gets the mutex, so the trace begins first.
 Status Worker::start() {
   assert(engine_.in_service != nullptr);  // Engine::start() has been called
-  std::lock_guard lock(engine_.state_mutex);
+  HeldState lock(engine_.state_mutex);
   auto run = [](void* worker) -> void* {
     static_cast<Worker*>(worker)->run();
     return nullptr;
@@ -115,7 +117,7 @@ void Worker::run() {
   while (!engine_.worker_thread->stopping()) {
     engine_.state_mutex.give_way();
     finishes([&] {
-      std::lock_guard lock(engine_.state_mutex);
+      HeldState lock(engine_.state_mutex);
       engine_.worker_thread->begin_locked();
       note_intake_.drain_locked();
       if (measured) engine_.rates->tick_if_due();
@@ -124,7 +126,7 @@ void Worker::run() {
     if (!std::exchange(measured, true)) finishes([&] { measure_machine(); });
     finishes([&] { engine_.relay->if_due(); });
     {
-      std::lock_guard lock(engine_.state_mutex);
+      HeldState lock(engine_.state_mutex);
       engine_.worker_thread->rest_locked();
       engine_.in_service->reclaim_locked();
     }

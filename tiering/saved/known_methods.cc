@@ -7,6 +7,7 @@
 
 #include "jit/code/code_space.h"
 #include "profile/data/cluster_calls.h"
+#include "tiering/base/state_lock.h"
 
 namespace uptier::tiering {
 namespace {
@@ -16,7 +17,8 @@ constexpr uint32_t kBytesOfWord = 32;
 
 // Sorts by first calls: methods without a recorded call come first, the last called method comes
 // last.
-void put_in_order_of_calls(std::vector<Method*>& methods, ProfileStore& store) {
+void put_in_order_of_calls(std::vector<Method*>& methods, ProfileStore& store)
+    UPTIER_REQUIRES(state_lock) {
   std::map<MethodKey, size_t> place;
   for (const MethodKey& key : store.calls().order()) place.emplace(key, place.size());
   std::ranges::stable_sort(methods, {}, [&](const Method* m) {
@@ -29,7 +31,7 @@ void put_in_order_of_calls(std::vector<Method*>& methods, ProfileStore& store) {
 // be. The heaviest cluster is compiled first, and within it callees precede their callers, which
 // then call them past their stubs. Methods are taken from the end of the returned list.
 std::vector<Method*> in_order_of_placement(std::span<const std::pair<double, Method*>> known,
-                                           ProfileStore& store) {
+                                           ProfileStore& store) UPTIER_REQUIRES(state_lock) {
   std::vector<profile::PlacedFunction> functions;
   std::map<MethodKey, uint32_t> number;
   for (auto [weight, m] : known) {

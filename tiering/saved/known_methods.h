@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method_table.h"
 #include "tiering/saved/profile_store.h"
 
@@ -37,7 +38,7 @@ class KnownMethods {
   // Lists the methods that `may` be compiled ahead and that are in the store, except those it has
   // examined before. Methods listed earlier stay ahead of these.
   void list(const MethodTable& methods, ProfileStore& store,
-            const std::function<bool(const Method&)>& may);
+            const std::function<bool(const Method&)>& may) UPTIER_REQUIRES(state_lock);
   // Returns the next method in service without code, or null.
   Method* next(const std::function<bool(Method&)>& has_code);
   // The method is being removed.
@@ -46,11 +47,11 @@ class KnownMethods {
   // A method was compiled ahead of its first call.
   void note_made_ahead() { made_ahead_ = true; }
   // A method was called, perhaps for the first time.
-  void note_call(Method& m) {
+  void note_call(Method& m) UPTIER_REQUIRES(state_lock) {
     if (m.first_call == 0) m.first_call = ++first_calls_;
   }
   // Adds the position of a method's first call, if it was recorded.
-  void tell_first_call(const Method& m, CallProfile& calls) const;
+  void tell_first_call(const Method& m, CallProfile& calls) const UPTIER_REQUIRES(state_lock);
 
  private:
   std::atomic<bool> wanted_{true}, wanted_early_{true};

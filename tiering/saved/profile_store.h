@@ -18,6 +18,7 @@
 
 #include "profile/upf/file.h"
 #include "profile/upf/read.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/saved_method.h"
 #include "tiering/saved/mapped_file.h"
 #include "tiering/saved/profile_writer.h"
@@ -44,53 +45,59 @@ class ProfileStore {
   // there are profiles for several versions of its code, uses the one with this hash, or else the
   // one of the latest run; it may be of other code.
   std::unique_ptr<SavedMethod> find(const MethodKey& key, const std::string& name,
-                                    uint64_t cfg_hash);
+                                    uint64_t cfg_hash) UPTIER_REQUIRES(state_lock);
 
   // Says whether find() would return a profile.
-  bool knows(const MethodKey& key, const std::string& name);
+  bool knows(const MethodKey& key, const std::string& name) UPTIER_REQUIRES(state_lock);
   // Returns the executions of blocks, per run, in the profile that find() would return; 0 for null.
-  double mass(const MethodKey& key, const std::string& name);
+  double mass(const MethodKey& key, const std::string& name) UPTIER_REQUIRES(state_lock);
   // Returns how much a method of exactly this key ran per run, in executions of blocks and calls;
   // 0: it is not in the file. Cost: the method's counts; the first method of a module reads the
   // module.
-  double weight(const MethodKey& key);
+  double weight(const MethodKey& key) UPTIER_REQUIRES(state_lock);
 
   // Returns the calls in all counting segments of the file. Cost: the first use reads them.
-  const CallProfile& calls();
+  const CallProfile& calls() UPTIER_REQUIRES(state_lock);
   // Returns the inlined bodies in the same way.
-  const InlinedBodies& inlined();
+  const InlinedBodies& inlined() UPTIER_REQUIRES(state_lock);
   // Returns the number of counter words of a method that weight() has found: an estimate of its
   // size.
-  uint32_t size_of(const MethodKey& key) const;
+  uint32_t size_of(const MethodKey& key) const UPTIER_REQUIRES(state_lock);
 
   // Returns the shape of the code of the profile with this key; empty if it is not known.
-  const CodeShape& shape(const MethodKey& from);
+  const CodeShape& shape(const MethodKey& from) UPTIER_REQUIRES(state_lock);
 
   // See profile_query.h; over all counting segments of the file.
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
-                                     std::string_view key);
+                                     std::string_view key) UPTIER_REQUIRES(state_lock);
 
   // See ProfileWriter.
-  Status save(SeenRun seen, double decay, profile::Sync sync) {
+  Status save(SeenRun seen, double decay, profile::Sync sync) UPTIER_REQUIRES(state_lock) {
     return writer_.save(std::move(seen), decay, sync);
   }
-  Result<bool> count(const SeenRun& seen) { return writer_.count(seen, read_); }
+  Result<bool> count(const SeenRun& seen) UPTIER_REQUIRES(state_lock) {
+    return writer_.count(seen, read_);
+  }
   // Says whether a run is like one of those in the file (run_likeness.h).
-  bool has_learnt_nothing(const SeenRun& seen) const { return is_like(seen, saved_, runs_); }
+  bool has_learnt_nothing(const SeenRun& seen) const UPTIER_REQUIRES(state_lock) {
+    return is_like(seen, saved_, runs_);
+  }
 
   // Returns the identity of this process and the time.
   static ProfileInfo info_now();
 
-  SavedReport& report() { return report_; }
-  const SavedReport& report() const { return report_; }
+  SavedReport& report() UPTIER_REQUIRES(state_lock) { return report_; }
+  const SavedReport& report() const UPTIER_REQUIRES(state_lock) { return report_; }
 
  private:
-  void open();
-  void note_segments();
-  const MethodProfile* look(const MethodKey& key, const std::string& name, bool& recovered);
-  void load(uint64_t module_key);
-  void load_others();
-  void load_segments(const std::function<bool(std::string_view key)>& wanted, Profile& into);
+  void open() UPTIER_REQUIRES(state_lock);
+  void note_segments() UPTIER_REQUIRES(state_lock);
+  const MethodProfile* look(const MethodKey& key, const std::string& name, bool& recovered)
+      UPTIER_REQUIRES(state_lock);
+  void load(uint64_t module_key) UPTIER_REQUIRES(state_lock);
+  void load_others() UPTIER_REQUIRES(state_lock);
+  void load_segments(const std::function<bool(std::string_view key)>& wanted, Profile& into)
+      UPTIER_REQUIRES(state_lock);
 
   std::string path_;
   uint64_t lock_ms_;

@@ -20,6 +20,7 @@
 
 #include "profile/upf/file.h"
 #include "profile/upf/read.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/saved_method.h"
 #include "tiering/saved/mapped_file.h"
 #include "tiering/saved/seen_run.h"
@@ -48,13 +49,13 @@ class ProfileWriter {
   // once per run: if this run is saved again, the file is as if only the last save had been made,
   // except for data that other processes have written in between. Waits for the disk if `sync` says
   // so, which may take 10 ms and more.
-  Status save(SeenRun seen, double decay, profile::Sync sync);
+  Status save(SeenRun seen, double decay, profile::Sync sync) UPTIER_REQUIRES(state_lock);
   // Counts a run that is like those before: only appends a segment without counts and weight to the
   // file. Returns false, without writing anything, if save() must be called instead: the file is
   // not the one that was read, it is not whole, enough runs are only counted there, or this process
   // has saved before. Does not wait for the disk: if the power fails soon, this run is lost, but no
   // data of other runs.
-  Result<bool> count(const SeenRun& seen, const ReadFile& read);
+  Result<bool> count(const SeenRun& seen, const ReadFile& read) UPTIER_REQUIRES(state_lock);
 
   // Returns the profile to save for a method with a new key whose profile was trusted: scaled like
   // the profiles of trusted methods that keep their key.
@@ -72,8 +73,9 @@ class ProfileWriter {
   };
 
   static UploadId name_of_run(const Profile& run, uint64_t time);
-  void leave_out_written(SeenRun& seen, ProfileInfo& file) const;
-  std::vector<profile::RunRecord> past_runs(profile::UpfReader& reader, bool again) const;
+  void leave_out_written(SeenRun& seen, ProfileInfo& file) const UPTIER_REQUIRES(state_lock);
+  std::vector<profile::RunRecord> past_runs(profile::UpfReader& reader, bool again) const
+      UPTIER_REQUIRES(state_lock);
 
   std::string path_;
   uint64_t lock_ms_;

@@ -4,6 +4,7 @@
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
 
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method_table.h"
 #include "tiering/observe/observer.h"
 #include "tiering/saved/known_methods.h"
@@ -13,7 +14,7 @@
 namespace uptier::tiering {
 
 // Says whether a method's code was made from its saved profile alone, and the profile still holds.
-bool is_trusted(const Method& m);
+bool is_trusted(const Method& m) UPTIER_REQUIRES(state_lock);
 
 class RunCollector {
  public:
@@ -24,9 +25,10 @@ class RunCollector {
 
   // Returns the data of all methods, except that trusted ones are only listed as such. `known` has
   // the first calls; `loops_off` is the error of a timed execution, in cycles.
-  SeenRun watched(const KnownMethods& known, double loops_off) const;
+  SeenRun watched(const KnownMethods& known, double loops_off) const UPTIER_REQUIRES(state_lock);
   // Adds the data of a method whose shape is known.
-  void add(const Method& m, const KnownMethods& known, double loops_off, SeenRun& seen) const;
+  void add(const Method& m, const KnownMethods& known, double loops_off, SeenRun& seen) const
+      UPTIER_REQUIRES(state_lock);
 
  private:
   const Options& options_;

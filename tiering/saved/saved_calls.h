@@ -8,15 +8,17 @@
 #pragma once
 
 #include "jit/ir/function.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method_table.h"
 #include "uptier/profile.h"
 
 namespace uptier::tiering {
 
 // Learns the calls in a method's body.
-void learn_calls(Method& m, const jit::Function& f, const MethodTable& methods);
+void learn_calls(Method& m, const jit::Function& f, const MethodTable& methods)
+    UPTIER_REQUIRES(state_lock);
 // Adds the calls of a method; `seen` has its observed counts, or nothing.
-void add_calls(const Method& m, const Profile& seen, const MethodTable& methods,
-               CallProfile& calls);
+void add_calls(const Method& m, const Profile& seen, const MethodTable& methods, CallProfile& calls)
+    UPTIER_REQUIRES(state_lock);
 
 }  // namespace uptier::tiering

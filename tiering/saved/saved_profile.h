@@ -25,6 +25,7 @@
 #include "jit/ir/function.h"
 #include "jit/ir/inline_path.h"
 #include "profile/upf/timeline.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method_table.h"
 #include "tiering/observe/observer.h"
 #include "tiering/saved/known_methods.h"
@@ -55,34 +56,37 @@ class SavedProfile {
   bool is_open() const noexcept { return store_ != nullptr; }
   // The file; null if there is none.
   ProfileStore* store() const { return store_.get(); }
-  SavedReport report() const { return store_ == nullptr ? SavedReport() : store_->report(); }
+  SavedReport report() const UPTIER_REQUIRES(state_lock) {
+    return store_ == nullptr ? SavedReport() : store_->report();
+  }
 
   // Says whether there is a saved profile of a method, perhaps of other code.
-  bool knows(const Method& m) const;
+  bool knows(const Method& m) const UPTIER_REQUIRES(state_lock);
   // Says whether the saved profile is worth asking the policy about, perhaps of other code.
-  bool is_hot(const Method& m) const;
+  bool is_hot(const Method& m) const UPTIER_REQUIRES(state_lock);
   // The method's shape has just become known: adopts its saved profile if that is of this code.
-  void adopt(Method& m);
+  void adopt(Method& m) UPTIER_REQUIRES(state_lock);
   // Returns the saved profile of a body inlined at its place in a method, if the code of all
   // methods on the path is unchanged; else null. Cost: the first call reads all inlined bodies of
   // the file.
-  const InlinedBody* inlined(const Method& root, const jit::InlinePath& path) const;
+  const InlinedBody* inlined(const Method& root, const jit::InlinePath& path) const
+      UPTIER_REQUIRES(state_lock);
   // Learns the calls in its body.
-  void learn_calls(Method& m, const jit::Function& f) const;
+  void learn_calls(Method& m, const jit::Function& f) const UPTIER_REQUIRES(state_lock);
   // The code of a method was made from its saved profile alone.
-  void trust(Method& m);
+  void trust(Method& m) UPTIER_REQUIRES(state_lock);
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
-                                     std::string_view key);
+                                     std::string_view key) UPTIER_REQUIRES(state_lock);
 
   // Saves the data of this process up to now in the file; it may be called again. `known` has the
   // first calls; `loops_off` is the error of a timed execution, in cycles; `time` is the data of
   // stack samples.
   Status save(profile::Timeline timeline, TimeProfile time, const KnownMethods& known,
-              double loops_off);
+              double loops_off) UPTIER_REQUIRES(state_lock);
   bool was_saved() const { return saved_; }
 
  private:
-  bool match(Method& m, SavedMethod& saved);
+  bool match(Method& m, SavedMethod& saved) UPTIER_REQUIRES(state_lock);
 
   const Options& options_;
   const Options& live_;

@@ -7,6 +7,7 @@
 
 #include "jit/code/copy_code.h"
 #include "tiering/base/clock.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/event_of.h"
 #include "tiering/model/looking_around.h"
 #include "tiering/serve/in_service.h"
@@ -39,7 +40,7 @@ std::atomic<const Version*>* place_of(Method& m, const Version& v) {
   return there ? place : nullptr;
 }
 
-bool can_move(const Method& m) {
+bool can_move(const Method& m) UPTIER_REQUIRES(state_lock) {
   const Version* best = m.optimized.load(std::memory_order_relaxed);
   bool guarded = best != nullptr && best->general != nullptr;
   return !m.removed && !m.unlinked && !guarded &&
@@ -239,12 +240,12 @@ void Relay::if_due() {
   uint32_t count = methods_.size();
   for (uint32_t from = 0; from < count; from += kMethodsAtOnce) {
     state_mutex_.give_way();
-    std::lock_guard lock(state_mutex_);
+    HeldState lock(state_mutex_);
     uint32_t end = std::min(count, from + kMethodsAtOnce);
     for (uint32_t i = from; i < end; ++i) look_at(methods_.at(i), f);
   }
   {
-    std::lock_guard lock(state_mutex_);
+    HeldState lock(state_mutex_);
     uint64_t most = most_bytes_locked();
     // Moving code exists twice for a while. Nothing is evicted for that.
     uint64_t wanted = live_.code_budget * 3 / 4;
@@ -257,10 +258,10 @@ void Relay::if_due() {
   std::optional<jit::CodeRoom> room = room_for(plan, false);
   for (size_t i = 0; room && i < plan.order.size(); ++i) {
     state_mutex_.give_way();
-    std::lock_guard lock(state_mutex_);
+    HeldState lock(state_mutex_);
     if (!move_locked(f.candidates[plan.order[i]], *room)) break;
   }
-  std::lock_guard lock(state_mutex_);
+  HeldState lock(state_mutex_);
   if (room) end_locked(plan, planned);
   report_.looks++;
   report_.look_ns += planned - start;
@@ -278,7 +279,7 @@ uint64_t Relay::wait_ms() const {
 
 bool Relay::for_room() {
   if (!possible()) return false;
-  std::lock_guard lock(state_mutex_);
+  HeldState lock(state_mutex_);
   in_service_.reclaim_locked();
   uint64_t start = now_ns();
   bool measured = options_.measure_rates;

@@ -33,6 +33,7 @@
 
 #include "jit/code/code_space.h"
 #include "jit/code/poll_words.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/stress.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/model/method_table.h"
@@ -91,9 +92,9 @@ class Relay {
   // for a new check. The caller holds the state mutex.
   void note_changes(uint64_t n);
   // The old version of moved code has been freed: removes it.
-  void forget_locked(const Version& v);
+  void forget_locked(const Version& v) UPTIER_REQUIRES(state_lock);
   // A stress point: moves all movable code.
-  void stress_point();
+  void stress_point() UPTIER_REQUIRES(state_lock);
   const RelayReport& report() const { return report_; }
 
  private:
@@ -109,16 +110,16 @@ class Relay {
   };
 
   bool possible() const;
-  void look_at(const Method& m, Found& f) const;
+  void look_at(const Method& m, Found& f) const UPTIER_REQUIRES(state_lock);
   void look_at_code(const Method& m, const Version& v, Found& f) const;
   void finish_locked(Found& f, uint64_t most_bytes) const;
-  Found look_locked(uint64_t most_bytes) const;
+  Found look_locked(uint64_t most_bytes) const UPTIER_REQUIRES(state_lock);
   uint64_t most_bytes_locked() const;
   std::optional<jit::CodeRoom> room_for(const RelayPlan& plan, bool beyond_budget) const;
-  bool move_locked(const Candidate& c, jit::CodeRoom& room);
+  bool move_locked(const Candidate& c, jit::CodeRoom& room) UPTIER_REQUIRES(state_lock);
   void move_version(Method& m, Version& from, std::atomic<const Version*>& place,
-                    std::unique_ptr<Version> to);
-  void end_locked(const RelayPlan& plan, uint64_t started_ns);
+                    std::unique_ptr<Version> to) UPTIER_REQUIRES(state_lock);
+  void end_locked(const RelayPlan& plan, uint64_t started_ns) UPTIER_REQUIRES(state_lock);
 
   const Options& options_;
   const Options& live_;

@@ -10,6 +10,7 @@
 
 #include "profile/base/wall.h"
 #include "tiering/base/log.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/event_of.h"
 #include "tiering/model/places.h"
 #include "tiering/observe/tallied.h"
@@ -264,10 +265,16 @@ void InService::reclaim_locked() noexcept {
   do {
     if (!reclaimer_.has_limbo()) continue;
     Reclaimer::Freed freed;
-    finishes([&] { freed = reclaimer_.reclaim(threads_.all()); });
+    finishes([&] {
+      state_lock.known_held();
+      freed = reclaimer_.reclaim(threads_.all());
+    });
     for (Version* v : freed.versions) {
       assert(v->freed && v->retired);
-      finishes([&] { tallied_.keep(methods_.known(v->method), *v); });
+      finishes([&] {
+        state_lock.known_held();
+        tallied_.keep(methods_.known(v->method), *v);
+      });
       hosts_.let_go_locked(*v);
       v->moved ? relay_->forget_locked(*v) : relay_->note_changes(1);
     }
@@ -325,7 +332,7 @@ void InService::unlink_locked(Method& m) {
 
 // Puts the code of an unlinked method back in service: its second chance.
 bool InService::relink(Method& m) {
-  std::lock_guard lock(state_mutex_);
+  HeldState lock(state_mutex_);
   if (!m.unlinked) return false;
   m.unlinked = false;
   assert(!m.removed);
@@ -337,7 +344,10 @@ bool InService::relink(Method& m) {
 // Withdrawn code is made again at the next call.
 void InService::withdraw_what_refers_to_locked(const Places::Set& places) {
   for (const auto& m : methods_.all()) {
-    auto means = [&](const auto& v) { return means_one_of(*v, places); };
+    auto means = [&](const auto& v) {
+      state_lock.known_held();
+      return means_one_of(*v, places);
+    };
     bool in_service =
         std::ranges::any_of(m->versions, [&](const auto& v) { return !v->retired && means(v); });
     if (in_service) withdraw_locked(*m);
@@ -398,7 +408,7 @@ namespace {
 
 // There is code for the loop now, so frames that entered its header in the copy of another loop can
 // go back.
-void let_observed_back(const Method& m, LoopId loop) {
+void let_observed_back(const Method& m, LoopId loop) UPTIER_REQUIRES(state_lock) {
   for (const auto& v : m.versions) {
     bool copy = !v->freed && v->code != nullptr && v->code->observed_loop().valid();
     bool may = copy && loop.index() < v->polls.words().size() && !v->scope.inner[loop.index()];

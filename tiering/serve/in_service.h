@@ -26,8 +26,8 @@
 #include "jit/code/stubs.h"
 #include "jit/symbols/native_tools.h"
 #include "sampler/fast_sample.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/base/stress.h"
-#include "tiering/base/waited_mutex.h"
 #include "tiering/model/method_table.h"
 #include "tiering/model/threads.h"
 #include "tiering/policy/policy.h"
@@ -72,38 +72,38 @@ class InService {
   void name_stubs();
 
   // Records activity of a method: it is not cold.
-  void touch(Method& m) { m.last_active = ++activity_; }
+  void touch(Method& m) UPTIER_REQUIRES(state_lock) { m.last_active = ++activity_; }
 
   // ---- Calls (installer.cc, registry.cc, eviction.h) --------------------------------------------------
 
   // Says whether calls go to the host's interpreter before there is code, or after it was
   // withdrawn.
-  bool interprets_first_locked(const Method& m) const;
+  bool interprets_first_locked(const Method& m) const UPTIER_REQUIRES(state_lock);
   // Returns the target of calls that find no code.
-  const void* first_target_locked(const Method& m) const;
+  const void* first_target_locked(const Method& m) const UPTIER_REQUIRES(state_lock);
   // Returns the current target of a plain call; null before the first compilation.
   const void* current_entry(const Method& m) const noexcept {
     const void* target = stubs_.target(m.id);
     return target == stubs_.tail(m.id) ? nullptr : target;
   }
   // Points the cell, and the quick path of samples, at the best version in service.
-  void link_locked(Method& m);
+  void link_locked(Method& m) UPTIER_REQUIRES(state_lock);
   // Points the cell to the slow path while the code stays; points it at the code again. relink()
   // returns whether the cell was at the slow path.
-  void unlink_locked(Method& m);
+  void unlink_locked(Method& m) UPTIER_REQUIRES(state_lock);
   bool relink(Method& m);
 
   // ---- Installing versions (installer.cc, osr_exit.h)
   // ------------------------------------------------
 
   // A version has been added to a method.
-  void note_version(Method& m, const Version& v);
+  void note_version(Method& m, const Version& v) UPTIER_REQUIRES(state_lock);
   // The same for a moved copy, which has replaced the old version.
-  void take_moved_locked(Method& m, Version& v);
+  void take_moved_locked(Method& m, Version& v) UPTIER_REQUIRES(state_lock);
   // Number of bodies that are missing in the perf_map or jit_dump file. Thread: any.
   uint64_t code_names_lost() const { return native_tools_.lost(); }
   // Replaces the version for a loop, of a body or of a host's interpreter.
-  void replace_osr(Method& m, const Version& v);
+  void replace_osr(Method& m, const Version& v) UPTIER_REQUIRES(state_lock);
   // The version will be notified when its callees can be reached past their stubs.
   void watch_callees(Version& v);
   // The method has its first optimized version for calls: notifies its callers.
@@ -117,9 +117,9 @@ class InService {
   // Retires a version that nothing leads to, and calls back the frames that loop in it.
   void give_up(Version& v, OsrOut why);
   // Gives up the optimized versions for calls that `v` has replaced.
-  void retire_optimized_before(Method& m, const Version& v);
+  void retire_optimized_before(Method& m, const Version& v) UPTIER_REQUIRES(state_lock);
   // Retires the baseline copies; frames in them leave by on-stack replacement or by returning.
-  void retire_baseline(Method& m);
+  void retire_baseline(Method& m) UPTIER_REQUIRES(state_lock);
   // Gives up the versions of loops: others are made when the loops are next entered.
   void drop_osr_versions(Method& m);
   // Give up the instrumented copies of such versions, for one loop or for all.
@@ -127,17 +127,17 @@ class InService {
   void retire_loop_copies(Method& m);
   // Takes all code of a method out of service that can be made again; or, after the method was
   // removed, all code that it still has.
-  void withdraw_locked(Method& m);
+  void withdraw_locked(Method& m) UPTIER_REQUIRES(state_lock);
   // The same, to make room.
-  void evict_locked(Method& m);
+  void evict_locked(Method& m) UPTIER_REQUIRES(state_lock);
   // The same for each method with code in service that refers to a method of one of the places;
   // also calls back the frames of all such code (place_taking.cc).
-  void withdraw_what_refers_to_locked(const Places::Set& places);
+  void withdraw_what_refers_to_locked(const Places::Set& places) UPTIER_REQUIRES(state_lock);
   // Frees the retired versions that no thread can run any more.
-  void reclaim_locked() noexcept;
+  void reclaim_locked() noexcept UPTIER_REQUIRES(state_lock);
 
  private:
-  void forget_versions_locked(Method& m);
+  void forget_versions_locked(Method& m) UPTIER_REQUIRES(state_lock);
   static void call_back(Version& v);
   const sampler::LoopCell* loop_cells(Method& m, const Version* plain, const Version& copy);
 

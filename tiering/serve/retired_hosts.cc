@@ -8,6 +8,8 @@
 
 #include "profile/base/wall.h"
 
+#include "tiering/base/state_lock.h"
+
 namespace uptier::tiering {
 
 void GoneHosts::hold_locked(const Version& v) {
@@ -41,6 +43,7 @@ void GoneHosts::leave_later_locked(Method& m) noexcept {
 bool GoneHosts::leave_locked() {
   bool retired = false;
   std::erase_if(left_, [&](Method* m) {
+    state_lock.known_held();
     if (places_.removed_meanwhile(*m)) return false;  // it may be compiled right now
     // A compilation has inlined its body into other code: this runs again when that code is freed.
     if (m->holds != 0 || m->host_use != HostUse::kUntilGone) return true;
@@ -70,7 +73,7 @@ void GoneHosts::tell_later_locked(Method& m) noexcept {
 
 void GoneHosts::leave_all() {
   {
-    std::lock_guard lock(state_mutex_);
+    HeldState lock(state_mutex_);
     for (auto& m : methods_.all()) {
       if (m->host_use != HostUse::kUntilGone) continue;
       for (auto& v : m->versions) v->give_back();
@@ -83,7 +86,7 @@ void GoneHosts::leave_all() {
 
 // A method keeps its place until its host has been told.
 void GoneHosts::tell_slow() noexcept {
-  std::unique_lock lock(state_mutex_);
+  HeldState lock(state_mutex_);
   while (first_gone_ != nullptr) {
     Method& m = *first_gone_;
     first_gone_ = std::exchange(m.next_gone, nullptr);
@@ -99,9 +102,10 @@ void GoneHosts::tell_slow() noexcept {
 }
 
 void GoneHosts::await_tellers(std::span<const MethodId> methods) {
-  std::unique_lock lock(state_mutex_);
+  HeldState lock(state_mutex_);
   told_.wait(lock, [&] {
     return std::ranges::none_of(methods, [&](MethodId id) {
+      state_lock.known_held();
       const Method* m = methods_.known(id);
       return m != nullptr && m->host_use == HostUse::kTold &&
              m->teller != std::this_thread::get_id();
@@ -110,7 +114,7 @@ void GoneHosts::await_tellers(std::span<const MethodId> methods) {
 }
 
 bool GoneHosts::may_ask(const Method& m) const {
-  std::lock_guard lock(state_mutex_);
+  HeldState lock(state_mutex_);
   return m.host_use == HostUse::kServes || m.host_use == HostUse::kUntilGone;
 }
 

@@ -21,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/model/method_table.h"
 #include "tiering/model/places.h"
@@ -36,18 +37,18 @@ class GoneHosts {
       : state_mutex_(state_mutex), methods_(methods), places_(places), reclaimer_(reclaimer) {}
 
   // A version exists, which may ask hosts; it has been freed.
-  void hold_locked(const Version& v);
-  void let_go_locked(const Version& v);
+  void hold_locked(const Version& v) UPTIER_REQUIRES(state_lock);
+  void let_go_locked(const Version& v) UPTIER_REQUIRES(state_lock);
   // The method has one hold less.
-  void let_go_locked(Method& m);
+  void let_go_locked(Method& m) UPTIER_REQUIRES(state_lock);
   // Retires enterable code that no frame can enter any more. Returns whether it did: such code may
   // be free at once.
-  bool leave_locked();
+  bool leave_locked() UPTIER_REQUIRES(state_lock);
   // Says whether leave_locked() has methods to examine, perhaps again.
   bool wait_to_leave() const { return !left_.empty(); }
 
   // Schedules telling a host about a method; its `host_use` says so.
-  void tell_later_locked(Method& m) noexcept;
+  void tell_later_locked(Method& m) noexcept UPTIER_REQUIRES(state_lock);
   // Tells all hosts that are scheduled. Cost: one load if there are none.
   void tell() noexcept {
     if (wait_.load(std::memory_order_relaxed)) tell_slow();  // or a later thread will

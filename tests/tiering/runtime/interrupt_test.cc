@@ -135,7 +135,8 @@ TEST(Interrupt, ends_no_more_invokes_than_it_was_asked_to) {
     EXPECT_EQ(r.call("sum", {1000}).bits, 500500u);
   });
   uint64_t asked = 0;
-  for (; asked < 300; ++asked) {
+  // On a busy machine, the thread may not have run at all by the 300th.
+  for (; asked < 300 || (ended == 0 && asked < 100'000); ++asked) {
     EXPECT_TRUE(r.runtime->interrupt());
     std::this_thread::sleep_for(std::chrono::microseconds(asked * 37 % 300));
   }

@@ -83,6 +83,11 @@ class CountRun : public testing::Test {
     return f.ok() ? std::move(*f) : ProfileFile{};
   }
   ProfileFile read() const { return parse(bytes()); }
+  // Two runs may end in different seconds.
+  static std::string text_without_times(ProfileFile f) {
+    for (auto& [key, m] : f.profile.methods) m.time = 0;
+    return to_text(f.profile);
+  }
   static size_t segments(const std::string& bytes) {
     return profile::UpfReader(std::as_bytes(std::span(bytes))).segments().size();
   }
@@ -183,7 +188,7 @@ TEST_F(CountRun, a_counted_run_that_saves_again_is_summed_as_if_it_never_had_bee
   }
   EXPECT_EQ(segments(bytes()), 1u);
   const ProfileFile once = read();
-  EXPECT_EQ(to_text(twice.profile), to_text(once.profile));
+  EXPECT_EQ(text_without_times(twice), text_without_times(once));
   EXPECT_EQ(twice.calls, once.calls);
   EXPECT_EQ(twice.info.runs, once.info.runs);
   EXPECT_EQ(twice.info.weight, once.info.weight);
