@@ -1,8 +1,8 @@
 // coverage.h: which source lines ran, from exact counts of blocks.
 //
-// A line's count is that of its most frequent block; a line that several functions share (copies of an
-// inlined body) has the sum. Functions that were never called have the count 0, and so have their lines.
-// A line of which no code was described (it follows an endless loop) did not run.
+// A line's count is the count of its most frequent block; if several functions have code of the line (copies
+// of an inlined body), their counts are added. Functions that were never called have the count 0, and so do
+// their lines. Lines whose code was never described, such as those after an endless loop, did not run.
 #pragma once
 
 #include <map>

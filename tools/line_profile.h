@@ -53,7 +53,7 @@ class LineProfile {
   std::map<std::pair<std::string, uint32_t>, HotLine> by_line_;
   std::map<MethodKey, std::vector<LineWeight>> weights_;
   double operations_ = 0;
-  double ns_ = 0;  // all sampled time, that of other methods too
+  double ns_ = 0;  // all sampled time, including other methods
 };
 
 // Prints the hottest lines as a table; `top` 0: all.

@@ -1,4 +1,4 @@
-// run_lines.h: source lines in what `uptier run` says: coverage, and places of traps.
+// run_lines.h: source lines in the output of `uptier run`: coverage, and places of traps.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* kLine = ".debug_line";
 
-// What an entry of a file list says, from version 5 on.
+// The fields of an entry in a list of files, from version 5 on.
 enum Content : uint64_t { kPath = 1, kDirectoryIndex = 2 };
 
 // The lists of folders and files up to version 4: folder 0 is the unit's, and file 0 does not exist.

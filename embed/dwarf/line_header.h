@@ -16,7 +16,7 @@ struct LineHeader {
   struct File {
     std::string_view folder;
     std::string_view name;
-    bool in_unit = true;  // the folder is relative to that of the unit
+    bool in_unit = true;  // the folder is relative to the unit's folder
   };
 
   Encoding encoding;

@@ -12,7 +12,7 @@ namespace uptier::dwarf {
 
 constexpr uint32_t kNoFile = UINT32_MAX;
 
-// The code from `address` to that of the next row. Line 0: code of no line.
+// A row holds from its address up to the next row's. Line 0: the code belongs to no line.
 struct Row {
   uint32_t address = 0;
   uint32_t file = kNoFile;

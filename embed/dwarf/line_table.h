@@ -1,6 +1,6 @@
 // LineTable: the rows of all line programs, by address.
 //
-// Of sequences that overlap only the first is kept.
+// If sequences overlap, only the first is kept.
 #pragma once
 
 #include <cstdint>

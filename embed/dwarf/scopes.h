@@ -1,4 +1,4 @@
-// Scopes: which function's code lies where, and which calls were inlined into it.
+// Scopes: finds the function that an address belongs to, and the calls that were inlined there.
 //
 // A scope is a subprogram with code, or an inlined call; its parent is the scope that it was inlined into.
 // At each address the innermost scope counts. Scopes of functions that the linker removed have no code.
@@ -39,7 +39,7 @@ struct Subprogram {
 
 class Scopes {
  public:
-  // What reading adds.
+  // The reader appends to these.
   std::vector<Scope> scopes;
   std::vector<ScopeRange> ranges;
   std::vector<Subprogram> subprograms;  // ascending

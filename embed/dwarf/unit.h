@@ -9,7 +9,7 @@
 
 namespace uptier::dwarf {
 
-// How values are written: what a form's size depends on.
+// The sizes that forms depend on.
 struct Encoding {
   uint16_t version = 4;
   uint8_t address_size = 4;
