@@ -105,6 +105,12 @@ struct ThreadContext {
   std::atomic<uint64_t> traps_lost{0};
   // Interpreters decrement this at loops of methods that belong to no runtime.
   int32_t nobodys_countdown = 0;
+  // The innermost frames that the last trap has unwound: addresses inside of the instructions that they
+  // were at. Set by trap_exit; `trap_walked` until the trap is taken.
+  static constexpr uint32_t kTrapFrames = 32;
+  bool trap_walked = false;
+  uint32_t trap_frame_count = 0;
+  uint64_t trap_frames[kTrapFrames] = {};
 
   // A counter of the thread's optimized code; other threads may read it with relaxed loads.
   uint64_t& tally(uint32_t word) noexcept {

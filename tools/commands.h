@@ -52,6 +52,7 @@ struct RunCommand {
   Shown shown;
   std::string listen;                // "", "on" or the path of a socket
   std::string trace;                 // file for the trace, or ""
+  std::string coverage;              // file for the coverage of source lines, or ""
   std::string events;                // file for the host's events (events.h), or ""
   double timeout = 0;                // seconds that the program may take; 0: any number
   uint64_t fuel = 0;                 // calls and iterations that it may run; 0: any number

@@ -73,16 +73,14 @@ std::string option_among(const CLI::App& app, std::span<const std::string> words
 }
 
 // A file for an output requests that output; two outputs cannot share a file.
-void settle(Shown& s, const std::string& trace = "") {
+void settle(Shown& s, const std::string& trace = "", const std::string& coverage = "") {
   if (!s.report_to.empty() && s.report.empty()) s.report = "text";
   if (!s.loops_to.empty() && s.loops.empty()) s.loops = "text";
   s.log |= !s.log_to.empty();
   if (!s.folded.empty() && s.sample.empty()) s.sample = "1000";
-  const std::pair<const char*, const std::string*> files[] = {{"--report-to", &s.report_to},
-                                                              {"--loops-to", &s.loops_to},
-                                                              {"--log-to", &s.log_to},
-                                                              {"--folded", &s.folded},
-                                                              {"--trace", &trace}};
+  const std::pair<const char*, const std::string*> files[] = {
+      {"--report-to", &s.report_to}, {"--loops-to", &s.loops_to}, {"--log-to", &s.log_to},
+      {"--folded", &s.folded},       {"--trace", &trace},         {"--coverage", &coverage}};
   for (const auto& a : files) {
     for (const auto* b = &a + 1; b != std::end(files); ++b) {
       if (a.second->empty() || *a.second != *b->second) continue;
@@ -152,6 +150,10 @@ struct Commands {
     run->add_option("--events", c.events,
                     "writes the program's WASI calls and the runtime's events to FILE: .json for "
                     "ui.perfetto.dev, .jsonl (also for `uptier explain`), or a table of counts");
+    run->add_option("--coverage", c.coverage,
+                    "writes which source lines ran to FILE, for genhtml, or as JSON if it ends in "
+                    ".json; needs a module with -g; implies --tier=instrumented")
+        ->type_name("FILE");
     run->add_flag("--listen{on}", c.listen,
                   "lets `uptier top` see where time goes, through a socket of this user: --listen, "
                   "or --listen=PATH; samples stacks 100 times a second if no rate is given");
@@ -193,7 +195,8 @@ struct Commands {
       run_command.module = rest.front();
       run_command.args.assign(rest.begin() + 1, rest.end());
       run_command.misplaced = option_among(*run, run_command.args);
-      settle(run_command.shown, run_command.trace);
+      settle(run_command.shown, run_command.trace, run_command.coverage);
+      if (!run_command.coverage.empty()) words.imply_coverage();
       if (!run_command.listen.empty()) words.listen(run_command.listen);
       code = with_options(words, run_command, run_fn, true);
     });

@@ -189,6 +189,7 @@ int profile_show(const ProfileShowCommand& command) {
   if (c.timeline) return profile_show_timeline(c.file, c.json);
   if (c.data) return profile_show_data(c.file, c.json);
   if (c.time) return profile_show_time(c.file, c.least, c.json);
+  if (c.lines) return profile_show_lines(c);
   ProfileFile file;
   if (int code = open_profile(c.file, file); code != kOk) return code;
   if (!c.method.empty()) {

@@ -36,6 +36,8 @@ struct ProfileShowCommand {
   bool data = false;      // the data of other tools instead
   bool time = false;      // the tree of call paths with their processor time instead
   double least = 1;       // percent of the time; paths with less are left out of the text
+  bool lines = false;     // the source lines that ran most instead; needs `module`
+  std::string module;     // the program, with its debug sections
   std::string method;     // every site of the methods of this name
   uint64_t top = 10;
   std::vector<double> cutoffs;  // percent, of the summary's executions; empty: as usual
@@ -87,6 +89,9 @@ int profile_show_order(const std::string& file, uint64_t top, bool json);
 // Prints the call paths that took at least `least` percent of the processor time; profile_time.cc. As
 // JSON they are all there.
 int profile_show_time(const std::string& file, double least, bool json);
+// Prints the source lines that took most time, or ran most operations; profile_lines.cc. As JSON they
+// are all there.
+int profile_show_lines(const ProfileShowCommand& c);
 // Prints when code came into service, or the decisions, for each of the last runs;
 // profile_timeline.cc.
 int profile_show_timeline(const std::string& file, bool json);
@@ -113,7 +118,8 @@ struct ProfileExportCommand {
   std::string out;        // "": stdout
   bool contexts = false;  // csspgo: inlined bodies are records of their own
   std::string by;         // folded: "time", "executions", or "": time if there is any
-  std::string module;     // wasm-hints: the module that gets them
+  std::string module;     // wasm-hints: the module that gets them; lines: the module that has them
+  bool lines = false;     // pprof, folded, speedscope: frames are source lines
   double share = 0.9;     // wasm-hints, see wasm_hints.h
   uint64_t executions = 16;
 };

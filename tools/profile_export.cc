@@ -10,6 +10,7 @@
 #include "profile/upf/file.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
+#include "tools/line_frames.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"
 #include "tools/speedscope.h"
@@ -72,6 +73,23 @@ int export_lcov(const ProfileExportCommand& c, const Profile& p) {
   return write_out(c.out, coverage);
 }
 
+int export_lines(const ProfileExportCommand& c, const ProfileFile& file) {
+  if (c.format != "pprof" && c.format != "folded" && c.format != "speedscope") {
+    return fail(kUsage, "--lines: " + c.format + " has no lines; use pprof, folded or speedscope");
+  }
+  Result<std::unique_ptr<ModuleLines>> module = ModuleLines::open(c.module);
+  if (!module) return fail(module.error());
+  Result<LineProfile> lines = LineProfile::of(c.file, file, **module);
+  if (!lines) return fail(lines.error());
+  if (c.format == "pprof") {
+    const PprofLines sources(**module);
+    return write_out(c.out, profile::to_pprof(file.profile, file.info, file.calls.time, &sources));
+  }
+  if (c.format == "speedscope") return write_out(c.out, speedscope_json(file, &*lines));
+  const bool by_time = !file.calls.time.empty() && c.by != "executions";
+  return write_out(c.out, folded_lines(file, *lines, by_time));
+}
+
 }  // namespace
 
 int profile_export(const ProfileExportCommand& c) {
@@ -85,6 +103,7 @@ int profile_export(const ProfileExportCommand& c) {
         kFailed,
         c.file + ": has no time: its runs did not sample stacks (run --sample, or --profile)");
   }
+  if (c.lines) return export_lines(c, file);
   tell_left_out(c.format, p);
   const auto contexts = c.contexts ? profile::Contexts::kApart : profile::Contexts::kNested;
   if (c.format == "lcov") return export_lcov(c, p);

@@ -21,6 +21,12 @@ void ProfileViewWords::add_show(CLI::App& profile, int& code) {
   what->add_flag("--timeline", s.timeline, "when each code came into service, in the last runs");
   what->add_flag("--data", s.data, "data of hosts and other tools: type, size, where it belongs");
   what->add_flag("--time", s.time, "the tree of call paths, with their share of processor time");
+  CLI::Option* lines = what->add_flag(
+      "--lines", s.lines, "the source lines that took most time or ran most; needs --module");
+  CLI::Option* module =
+      show->add_option("--module", s.module, "prog.wasm built with -g, whose lines --lines shows");
+  lines->needs(module);
+  module->needs(lines);
   what->add_option("--method", s.method, "every site of the methods with this name");
   show->add_option("--cutoffs", s.cutoffs,
                    "percentages, e.g. 50,90,99: how many blocks make up this share of executions")
@@ -29,7 +35,7 @@ void ProfileViewWords::add_show(CLI::App& profile, int& code) {
   show->add_option("--least", s.least, "percent of the time: --time leaves out paths with less")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
-  show->add_option("--top", s.top, "number of methods to list")
+  show->add_option("--top", s.top, "number of methods or lines to list")
       ->check(CLI::Range(0, 1000000000))
       ->capture_default_str();
   show->callback([this, &code] { code = profile_show(show_); });

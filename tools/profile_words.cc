@@ -43,8 +43,13 @@ void ProfileWords::add_export(CLI::App& profile, int& code) {
       ->add_option("--by", c.by,
                    "folded: time | executions; time if the profile has it, else executions")
       ->check(CLI::IsMember({"time", "executions"}));
-  exports->add_option("--module", c.module,
-                      "wasm-hints: the module; a copy with hints is written to -o");
+  CLI::Option* module = exports->add_option(
+      "--module", c.module,
+      "wasm-hints: the module; a copy with hints is written to -o. --lines: the module with -g");
+  exports
+      ->add_flag("--lines", c.lines,
+                 "pprof, folded, speedscope: frames are source lines, read from --module")
+      ->needs(module);
   exports->add_option("--min-share", c.share, "wasm-hints: least share of a branch's likelier way")
       ->check(CLI::Range(0.5, 1.0))
       ->capture_default_str();

@@ -14,6 +14,7 @@
 #include "tools/events.h"
 #include "tools/fail.h"
 #include "tools/leave.h"
+#include "tools/run_lines.h"
 #include "tools/runtime_stream.h"
 #include "tools/save_on_signal.h"
 #include "tools/time_limit.h"
@@ -41,12 +42,12 @@ wasm::WasiConfig wasi_config(const RunCommand& c) {
   return config;
 }
 
-int trapped(const RunCommand& c, const wasm::TrapReport& trap) {
+int trapped(const RunCommand& c, const wasm::ModuleBytes& bytes, const wasm::TrapReport& trap) {
   // The program's output comes before the message.
   std::fflush(stdout);
   if (trap.no_memory) return fail_without_memory();
   if (trap.code == TrapCode::kInterrupted) return timed_out(c.timeout);
-  return fail(kTrapped, "trap: " + trap.text());
+  return fail(kTrapped, "trap: " + trap.text() + trap_lines(c.module, bytes, trap));
 }
 
 // A build that looks for leaks takes everything apart.
@@ -59,9 +60,9 @@ constexpr bool kLooksForLeaks = false;
 constexpr const char* kInitialize = "_initialize";
 
 // A call that did not return: by the guest's exit, or by a trap.
-int ended(const RunCommand& c, const wasm::TrapReport& trap) {
+int ended(const RunCommand& c, const wasm::ModuleBytes& bytes, const wasm::TrapReport& trap) {
   if (trap.code == TrapCode::kExit) return static_cast<int>(trap.detail & 0xff);
-  return trapped(c, trap);
+  return trapped(c, bytes, trap);
 }
 
 // A program that does not import args_get cannot read its arguments.
@@ -93,7 +94,7 @@ std::string misplaced_hint(const RunCommand& c) {
   return "; write options of uptier before the module: " + std::string(kRunUsage);
 }
 
-int call_function(wasm::Instance& instance, const RunCommand& c) {
+int call_function(wasm::Instance& instance, const wasm::ModuleBytes& bytes, const RunCommand& c) {
   wasm::Extern found = instance.find_export(c.invoke);
   auto* f = std::get_if<wasm::FuncRef>(&found);
   if (f == nullptr) return fail(kFailed, "the module exports no function \"" + c.invoke + "\"");
@@ -117,11 +118,11 @@ int call_function(wasm::Instance& instance, const RunCommand& c) {
   if (std::get_if<wasm::FuncRef>(&init) != nullptr && c.invoke != kInitialize) {
     Result<wasm::CallResult> r = instance.invoke(kInitialize);
     if (!r) return fail(kFailed, r.error().message);
-    if (!r->ok()) return ended(c, r->trap);
+    if (!r->ok()) return ended(c, bytes, r->trap);
   }
   Result<wasm::CallResult> r = instance.invoke(c.invoke, args);
   if (!r) return fail(kFailed, r.error().message);
-  if (!r->ok()) return ended(c, r->trap);
+  if (!r->ok()) return ended(c, bytes, r->trap);
   for (const wasm::Val& v : r->results) std::printf("%s\n", print_value(v.type, v.bits).c_str());
   return kOk;
 }
@@ -221,8 +222,8 @@ void tell_of_bounds(const RunCommand& c, wasm::Bounds wanted, const wasm::Instan
        "counts are kept apart from those of runs with a guarded memory");
 }
 
-int start(wasm::Instance& instance, const RunCommand& c) {
-  if (!c.invoke.empty()) return call_function(instance, c);
+int start(wasm::Instance& instance, const wasm::ModuleBytes& bytes, const RunCommand& c) {
+  if (!c.invoke.empty()) return call_function(instance, bytes, c);
   wasm::Extern main = instance.find_export("_start");
   if (std::get_if<wasm::FuncRef>(&main) == nullptr) {
     return fail(kRefused, c.module + ": exports no function \"_start\", so it is not a command; " +
@@ -230,7 +231,7 @@ int start(wasm::Instance& instance, const RunCommand& c) {
   }
   wasm::CommandResult r = wasm::run_start(instance);
   if (r.exit_code) return static_cast<int>(*r.exit_code & 0xff);
-  return trapped(c, r.trap);
+  return trapped(c, bytes, r.trap);
 }
 
 // Bytes up to which bodies are validated while the worker makes what a saved profile knows. Larger
@@ -290,12 +291,12 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
   int code = kOk;
   if (made.ok()) {
     tell_of_bounds(c, bounds_of(module->info(), engine_options), *made.instance);
-    code = start(*made.instance, c);
+    code = start(*made.instance, module->info().bytes, c);
     if (code != kOk) tell_of_refused(module->info(), c);
   } else if (made.error) {
     code = fail(kRefused, c.module + ": " + made.error->message);
   } else {
-    code = trapped(c, made.trap);
+    code = trapped(c, module->info().bytes, made.trap);
   }
   time_limit.reset();
   saves.reset();
@@ -305,10 +306,13 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
     Shown what = c.shown;
     what.log |= !c.log_at.empty() && c.options.profile.empty();  // else the profile has the lines
     const int shown = show(runtime, what);
+    const int covered = c.coverage.empty()
+                            ? kOk
+                            : write_coverage(runtime, c.module, module->info().bytes, c.coverage);
     const int kept = tell_of_profile(runtime, c.options, saved);
     stream.reset();
     const int told = finish_events();
-    for (const int failed : {shown, kept, told}) {
+    for (const int failed : {shown, covered, kept, told}) {
       if (code == kOk) code = failed;
     }
   } catch (const std::bad_alloc&) {
@@ -331,6 +335,13 @@ int run(const RunCommand& c) {
   Result<std::vector<uint8_t>> read = read_file(c.module);
   if (!read) return fail(kRefused, read.error().message);
   wasm::ModuleBytes bytes(std::move(*read));
+  if (!c.coverage.empty()) {
+    const Status can = check_coverage(c.module, bytes, c.options);
+    if (!can) {
+      const bool bad_tier = can.error().code == ErrorCode::kInvalidArgument;
+      return fail(bad_tier ? kUsage : kRefused, can.error().message);
+    }
+  }
   if (c.trace.empty()) return run_traced(c, std::move(bytes), nullptr);
   Result<std::unique_ptr<TraceSink>> opened = trace_file_sink(c.trace);
   if (!opened) return fail(kFailed, opened.error().message);

@@ -25,6 +25,8 @@ class RuntimeWords {
   void listen(const std::string& where) { set_first("listen", where); }
   // Sets the options that a table of loops needs: every call is observed, and code never changes.
   void imply_loops();
+  // Sets the tier that counts every block exactly, unless another is chosen.
+  void imply_coverage() { set_first("tier", "instrumented"); }
 
   bool sets(std::string_view name) const;
   // Returns all options. `guest`: for programs of others, whose constants are blinded unless

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "tools/line_frames.h"
 #include "tools/profile_top.h"
 
 namespace uptier::tools {
@@ -13,7 +14,7 @@ using nlohmann::ordered_json;
 
 class Speedscope {
  public:
-  explicit Speedscope(const ProfileFile& file) : file_(file) {}
+  Speedscope(const ProfileFile& file, const LineProfile* lines) : file_(file), lines_(lines) {}
 
   ordered_json run() {
     for (const PathTime& outermost : file_.calls.time.root.callees) add(outermost);
@@ -29,24 +30,47 @@ class Speedscope {
 
  private:
   void add(const PathTime& path) {
-    stack_.push_back(number_of(path.frame));
-    if (path.ns != 0) {
-      samples_.push_back(stack_);
-      weights_.push_back(path.ns);
-      total_ += path.ns;
-    }
+    stack_.push_back(number_of(frame_name(file_.profile, path.frame), "", 0));
+    if (path.ns != 0 && !add_lines(path)) add_sample(stack_, path.ns);
     for (const PathTime& callee : path.callees) add(callee);
     stack_.pop_back();
   }
 
-  size_t number_of(const PathFrame& f) {
-    const auto [at, fresh] = numbers_.emplace(f, numbers_.size());
-    if (fresh) frames_.push_back({{"name", frame_name(file_.profile, f)}});
+  void add_sample(const std::vector<size_t>& stack, uint64_t ns) {
+    samples_.push_back(stack);
+    weights_.push_back(ns);
+    total_ += ns;
+  }
+
+  // Adds the time of a path's own method by lines. Returns false if these are not known.
+  bool add_lines(const PathTime& path) {
+    if (lines_ == nullptr || path.frame.place != TimePlace::kMethod) return false;
+    const std::vector<LineTime> parts = line_times(*lines_, path.frame.method, path.ns);
+    for (const LineTime& part : parts) {
+      std::vector<size_t> stack(stack_.begin(), stack_.end() - 1);
+      const std::vector<dwarf::SourceFrame>& frames = part.weight->frames;
+      for (auto f = frames.rbegin(); f != frames.rend(); ++f) {
+        stack.push_back(number_of(line_frame(*f), f->file, f->line));
+      }
+      add_sample(stack, part.ns);
+    }
+    return !parts.empty();
+  }
+
+  size_t number_of(const std::string& name, const std::string& file, uint32_t line) {
+    const auto [at, fresh] = numbers_.emplace(std::pair(name, file), numbers_.size());
+    if (fresh) {
+      ordered_json frame = {{"name", name}};
+      if (!file.empty()) frame["file"] = file;
+      if (line != 0) frame["line"] = line;
+      frames_.push_back(std::move(frame));
+    }
     return at->second;
   }
 
   const ProfileFile& file_;
-  std::map<PathFrame, size_t> numbers_;  // in frames_
+  const LineProfile* lines_;
+  std::map<std::pair<std::string, std::string>, size_t> numbers_;  // in frames_, by name and file
   ordered_json frames_ = ordered_json::array();
   std::vector<size_t> stack_;
   ordered_json samples_ = ordered_json::array();
@@ -56,8 +80,11 @@ class Speedscope {
 
 }  // namespace
 
-std::string speedscope_json(const ProfileFile& file) {
-  return Speedscope(file).run().dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+std::string speedscope_json(const ProfileFile& file, const LineProfile* lines) {
+  return Speedscope(file, lines)
+             .run()
+             .dump(-1, ' ', false, ordered_json::error_handler_t::replace) +
+         "\n";
 }
 
 }  // namespace uptier::tools

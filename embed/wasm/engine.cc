@@ -103,6 +103,8 @@ void Engine::forget_methods(std::span<const MethodId> methods) {
 
 namespace {
 
+constexpr size_t kTrapFrames = 64;
+
 // Returns whether a method without code has none because memory for it was refused. Then there may have been
 // none for saying so, either.
 bool says_no_memory(const std::string& why) {
@@ -137,6 +139,14 @@ void Engine::describe_in_words(const Trap& trap, TrapReport& r) const {
   r.function = it->second.function;
   r.function_name = it->second.module->info().name_of(r.function);
   r.offset = trap.location;
+  CallSite sites[kTrapFrames];
+  const size_t count = runtime_->trap_stack(sites);
+  for (const CallSite& site : std::span(sites).first(count)) {
+    const auto origin = origins_.find(site.method.number());
+    if (origin == origins_.end()) continue;
+    const uint32_t function = origin->second.function;
+    r.stack.push_back({function, origin->second.module->info().name_of(function), site.location});
+  }
 }
 
 }  // namespace uptier::wasm

@@ -26,6 +26,13 @@ namespace uptier::wasm {
 class Engine;
 class Instance;
 
+// A frame of a module's function that a trap has ended.
+struct TrapFrame {
+  uint32_t function = 0;  // index in the module
+  std::string function_name;
+  uint32_t offset = 0;  // of the call or instruction in the module's bytes
+};
+
 // Why a call ended without results, in WebAssembly's terms. code is kNone when it did not.
 struct TrapReport {
   TrapCode code = TrapCode::kNone;
@@ -35,6 +42,9 @@ struct TrapReport {
   uint32_t function = 0;  // index in the module
   std::string function_name;
   uint32_t offset = 0;  // of the instruction in the module's bytes; 0: the function's entry
+  // The frames that the trap has ended, innermost first, without those of host functions: the first is the place
+  // above. Runtime::trap_stack says which there may be.
+  std::vector<TrapFrame> stack;
   uint64_t detail = 0;  // what Runtime::raise passed, e.g. the exit code for TrapCode::kExit
   // The function had no code because memory for it was refused; or there is none to say why.
   bool no_memory = false;

@@ -47,26 +47,26 @@ class Cursor {
   bool bad_ = false;
 };
 
-// Names appear in text for people: control characters and whatever is not ASCII become '?'.
-std::string printable(std::span<const uint8_t> name) {
-  std::string s;
-  for (uint8_t c : name.first(std::min<size_t>(name.size(), kLongestName))) {
-    s += c >= 0x20 && c < 0x7f ? static_cast<char>(c) : '?';
-  }
-  return s;
-}
-
 using Names = std::unordered_map<uint32_t, std::string>;
 
 void read_names(Cursor c, size_t functions, Names& names) {
   for (uint32_t left = c.number(); left > 0 && !c.done(); --left) {
     uint32_t function = c.number();
     auto name = c.take(c.number());
-    if (!c.bad() && function < functions && !name.empty()) names[function] = printable(name);
+    if (!c.bad() && function < functions && !name.empty()) names[function] = printable_name(name);
   }
 }
 
 }  // namespace
+
+// Names appear in text for people: control characters and whatever is not ASCII become '?'.
+std::string printable_name(std::span<const uint8_t> name) {
+  std::string s;
+  for (uint8_t c : name.first(std::min<size_t>(name.size(), kLongestName))) {
+    s += c >= 0x20 && c < 0x7f ? static_cast<char>(c) : '?';
+  }
+  return s;
+}
 
 void read_function_names(std::span<const uint8_t> section, size_t functions, Names& names) {
   Cursor c(section);

@@ -10,6 +10,10 @@
 
 namespace uptier::wasm {
 
+// Returns a name as text for people: cut after 512 bytes, control characters and bytes that are not ASCII
+// replaced by '?'.
+std::string printable_name(std::span<const uint8_t> name);
+
 // Reads the payload of a "name" section into `names`, by function, of `functions`. The section is a
 // comment: what does not parse is left out, and never makes a module bad.
 void read_function_names(std::span<const uint8_t> section, size_t functions,

@@ -8,6 +8,7 @@
 namespace uptier::wasm {
 
 inline constexpr uint8_t kCustomSection = 0;
+inline constexpr uint8_t kCodeSection = 10;
 
 // Walks over the sections of bytes that need not be a module; ends where they are none.
 class Sections {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "embed/wasm/module_collector.h"
+#include "embed/wasm/sections.h"
 
 namespace uptier::wasm {
 namespace {
@@ -10,7 +11,6 @@ namespace {
 constexpr uint8_t kModuleHeader[] = {0x00, 'a', 's', 'm', 0x01, 0x00, 0x00, 0x00};
 constexpr uint8_t kFunctionSection = 3;
 constexpr uint8_t kMemorySection = 5;
-constexpr uint8_t kCodeSection = 10;
 constexpr uint8_t kDataCountSection = 12;
 constexpr uint32_t kNumberBytes = 5;
 

@@ -338,6 +338,13 @@ class Runtime : public HostData {
   // unwinder, as for an exception. Allocates nothing and takes no lock of the library (before glibc
   // 2.35 the loader may take one of its own).
   virtual size_t walk(std::span<CallSite> sites) noexcept = 0;
+  // Writes where the bodies were that the last trap of the calling thread has ended, up to the `invoke` that
+  // returned it, the innermost first, and returns how many it wrote: 32 frames of compiled code at most, with
+  // the bodies that are inlined in them. The first is Trap::method and Trap::location. For messages; to be
+  // called before the thread runs guest code again. Code that is freed in the meantime is missing. Returns 0 if
+  // the trap ended no compiled code. Thread: any that is attached, for its own traps. Cost: a look-up of code
+  // and of a row for each frame. Allocates nothing and takes no lock.
+  virtual size_t trap_stack(std::span<CallSite> sites) const noexcept = 0;
   // Returns the place of an address in code that this runtime compiled, in any version: for a sample of a
   // profiler of the host's own, pass the program counter; for a return address, pass it less 1 to get
   // the block of the call. The answer follows from tables beside the code; the code has no instruction

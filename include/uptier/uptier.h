@@ -353,6 +353,11 @@ int uptier_call_site(const void* return_address, uptier_site* out) UPTIER_NOEXCE
 // passes frames of the host. Returns 0 for a NULL runtime or NULL `sites`.
 size_t uptier_runtime_walk(uptier_runtime* runtime, uptier_site* sites,
                            size_t capacity) UPTIER_NOEXCEPT;
+// Writes where the bodies were that the last trap of the calling thread has ended, the innermost first, at most
+// `capacity`, and returns how many it wrote: see Runtime::trap_stack in uptier/runtime.h. To be called before the
+// thread runs guest code again. Returns 0 for a NULL runtime or NULL `sites`.
+size_t uptier_runtime_trap_stack(const uptier_runtime* runtime, uptier_site* sites,
+                                 size_t capacity) UPTIER_NOEXCEPT;
 
 // One body at an address of compiled code, and the code: PlaceFrame and CodePlace of
 // uptier/runtime.h. Frozen.

@@ -52,12 +52,22 @@ class Reporter {
 }  // namespace
 
 void walk_frames(const CodeSpace& space, const TrapWalk& walk, uint64_t pc, uint64_t rbp) noexcept {
-  const sampler::Activation* activation = sampler::current_context()->activation;
-  if (walk.report == nullptr || activation == nullptr || !space.has_edge_counters()) return;
+  sampler::ThreadContext& context = *sampler::current_context();
+  context.trap_walked = true;
+  context.trap_frame_count = 0;
+  const sampler::Activation* activation = context.activation;
+  if (walk.report == nullptr || activation == nullptr) return;
+  const bool reports = space.has_edge_counters();
   uint64_t end = activation->stack_pointer + Routines::kInvokeFrame;
   Reporter reporter(space, walk);
   while (rbp < end && rbp % 8 == 0) {
-    reporter.frame(reinterpret_cast<const void*>(pc));  // NOLINT(performance-no-int-to-ptr)
+    const bool keeps = context.trap_frame_count < sampler::ThreadContext::kTrapFrames;
+    if (keeps) context.trap_frames[context.trap_frame_count++] = pc;
+    if (reports) {
+      reporter.frame(reinterpret_cast<const void*>(pc));  // NOLINT(performance-no-int-to-ptr)
+    } else if (!keeps) {
+      break;
+    }
     pc = word_at(rbp + 8) - 1;  // inside the call; its return address may begin another block
     uint64_t caller = word_at(rbp);
     if (caller <= rbp) break;

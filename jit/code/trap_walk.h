@@ -1,4 +1,5 @@
-// trap_walk: reports the frames that a trap is about to drop to the counting of edges.
+// trap_walk: reports the frames that a trap is about to drop to the counting of edges, and keeps the addresses
+// of the innermost ones for the trap's message (ThreadContext::trap_frames).
 //
 // A frame that a trap unwinds has entered its block and will never leave it, so the flow through
 // the block would not balance. Before trap_exit unwinds to the innermost invoke, it walks the
@@ -17,7 +18,7 @@
 // ends, and reads only the thread's own stack.
 //
 //   Thread: the one that traps, on its own stack, with at least the reserve that prologues keep. No
-//   allocation, no lock. Cost: a few ns a frame; nothing while the space holds no such copy.
+//   allocation, no lock. Cost: a few ns a frame. While the space holds no such copy, the walk ends after the frames that are kept.
 #pragma once
 
 #include <cstdint>

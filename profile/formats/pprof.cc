@@ -26,10 +26,14 @@ uint64_t limited(uint64_t n) { return std::min<uint64_t>(n, INT64_MAX); }
 struct PprofLine {
   uint64_t function = 0;
   uint64_t line = 0;
+
+  friend auto operator<=>(const PprofLine&, const PprofLine&) = default;
 };
 
 class PprofWriter {
  public:
+  explicit PprofWriter(const PprofSources* sources) : sources_(sources) {}
+
   std::string run(const Profile& profile, const ProfileInfo& info, const TimeProfile& time) {
     (void)string("");
     names_ = &profile;
@@ -38,7 +42,10 @@ class PprofWriter {
     add_type("calls", "count");
     add_type("samples", "count");
     if (cycles_) add_type("cycles", "count");
+    inlined_at_ = types_;
     if (!profile.inlined.empty()) add_type("inlined", "count");
+    operations_at_ = types_;
+    if (sources_ != nullptr) add_type("operations", "count");
     time_at_ = types_;
     if (!time.empty()) {
       add_type("cpu", "nanoseconds");
@@ -87,13 +94,13 @@ class PprofWriter {
     out_.bytes(kSampleType, w.text());
   }
 
-  uint64_t add_function(const std::string& name, uint64_t file) {
+  uint64_t add_function(const std::string& name, uint64_t file, uint64_t start_line = 1) {
     ProtoWriter w;
     w.number(kId, ++functions_);
     w.number(kFunctionName, string(name));
     w.number(kFunctionSystemName, string(name));
     w.number(kFunctionFile, file);
-    w.number(kStartLine, 1);
+    w.number(kStartLine, start_line);
     out_.bytes(kFunction, w.text());
     return functions_;
   }
@@ -102,6 +109,7 @@ class PprofWriter {
   uint64_t function_of(const MethodKey& key, const std::string& name) {
     const auto [at, fresh] = methods_.try_emplace(key);
     if (!fresh) return at->second;
+    if (const auto place = begin_of(key)) return at->second = line_of(*place).function;
     std::string known = name;
     if (known.empty()) known = "function " + std::to_string(key.function_index);
     return at->second = add_function(known, file_of(key));
@@ -110,8 +118,30 @@ class PprofWriter {
     return string("uptier/" + hex(key.module_key).substr(2));
   }
 
+  std::optional<PprofPlace> begin_of(const MethodKey& key) const {
+    return sources_ == nullptr ? std::nullopt : sources_->begin(key);
+  }
+  // Returns what stands for the line of a site: the site, or 0 in a function that has real lines.
+  uint64_t line_at(const MethodKey& key, SiteId site) const { return begin_of(key) ? 0 : site; }
+  std::vector<PprofPart> parts_of(const MethodKey& key, SiteId block) const {
+    return sources_ == nullptr ? std::vector<PprofPart>() : sources_->parts(key, block);
+  }
+  // Returns the line of a place in the sources, and its function there.
+  PprofLine line_of(const PprofPlace& place) {
+    const auto [at, fresh] = source_functions_.try_emplace({place.function, place.file});
+    if (fresh) at->second = add_function(place.function, string(place.file), place.line);
+    return {at->second, place.line};
+  }
+  std::vector<PprofLine> lines_of(const PprofPart& part) {
+    std::vector<PprofLine> lines;
+    for (const PprofPlace& place : part.places) lines.push_back(line_of(place));
+    return lines;
+  }
+
   // Lines are ordered from the innermost.
-  uint64_t add_location(std::span<const PprofLine> lines) {
+  uint64_t add_location(const std::vector<PprofLine>& lines) {
+    const auto [at, fresh] = numbered_.try_emplace(lines, locations_ + 1);
+    if (!fresh) return at->second;
     ProtoWriter w;
     w.number(kId, ++locations_);
     for (const PprofLine& line : lines) {
@@ -127,27 +157,51 @@ class PprofWriter {
   // `stack`: locations of the frames outside of this one, outermost first.
   void add_path(const PathTime& path, std::vector<uint64_t>& stack) {
     stack.push_back(location_of(path.frame));
-    if (path.ns != 0) {
-      std::vector<uint64_t> values(types_);
-      values[time_at_] = path.ns;
-      values[time_at_ + 1] = path.samples;
-      add_sample({stack.rbegin(), stack.rend()}, std::move(values));
-    }
+    if (path.ns != 0) add_time(path, {stack.rbegin(), stack.rend()});
     for (const PathTime& callee : path.callees) add_path(callee, stack);
     stack.pop_back();
+  }
+
+  // `stack`: the innermost location first, which is that of the path's own method.
+  void add_time(const PathTime& path, std::vector<uint64_t> stack) {
+    std::vector<uint64_t> values(types_);
+    const auto weights = line_weights_.find(path.frame.method);
+    if (path.frame.place != TimePlace::kMethod || weights == line_weights_.end()) {
+      values[time_at_] = path.ns;
+      values[time_at_ + 1] = path.samples;
+      return add_sample(stack, std::move(values));
+    }
+    double all = 0, before = 0;
+    for (const auto& [location, weight] : weights->second) all += weight;
+    uint64_t ns = 0, samples = 0;  // given to the lines before
+    for (const auto& [location, weight] : weights->second) {
+      before += weight;
+      const double share = std::min(before / all, 1.0);
+      const bool last = location == weights->second.rbegin()->first;
+      const auto part = [&](uint64_t n) {
+        return last ? n : std::min(n, static_cast<uint64_t>(share * static_cast<double>(n) + 0.5));
+      };
+      values[time_at_] = part(path.ns) - ns;
+      values[time_at_ + 1] = part(path.samples) - samples;
+      ns = part(path.ns);
+      samples = part(path.samples);
+      stack.front() = location;
+      add_sample(stack, values);
+    }
   }
 
   uint64_t location_of(const PathFrame& frame) {
     const auto [at, fresh] = frames_.try_emplace(frame);
     if (!fresh) return at->second;
-    uint64_t function = 0;
+    uint64_t function = 0, line = 1;
     if (frame.place == TimePlace::kMethod) {
       const MethodProfile* m = names_->find(frame.method);
+      if (const auto place = begin_of(frame.method)) line = place->line;
       function = function_of(frame.method, m == nullptr ? "" : m->name);
     } else {
       function = add_function("[" + std::string(time_place_name(frame.place)) + "]", string(""));
     }
-    return at->second = add_location({{{function, 1}}});
+    return at->second = add_location({{function, line}});
   }
 
   void add_sample(uint64_t location, std::vector<uint64_t> values) {
@@ -171,17 +225,38 @@ class PprofWriter {
     std::vector<uint64_t> of_calls = {0, m.calls, samples};
     for (const Slot& slot : m.schema.slots) {
       if (slot.kind != SlotKind::kBlock) continue;
-      const uint64_t location = add_location({{{function, slot.site}}});
+      const std::vector<PprofPart> parts = parts_of(m.key, slot.site);
+      const uint64_t location = parts.empty()
+                                    ? add_location({{function, line_at(m.key, slot.site)}})
+                                    : add_location(lines_of(parts.front()));
       of_calls[0] = m.estimates[slot.word];
       add_sample(location, of_calls);
+      add_operations(m.key, parts, m.estimates[slot.word], {});
       of_calls = {0, 0, 0};
     }
     // Only edges, or nothing at all: there is no block for the calls.
     if (of_calls[1] != 0 || of_calls[2] != 0) {
-      add_sample(add_location({{{function, 1}}}), of_calls);
+      add_sample(add_location({{function, line_at(m.key, 1)}}), of_calls);
     }
     for (const Slot& slot : m.schema.slots) {
       if (slot.kind == SlotKind::kLoop) add_loop(m, slot, function);
+    }
+  }
+
+  // `around`: the lines of the methods that the block is inlined into, the innermost first.
+  void add_operations(const MethodKey& key, const std::vector<PprofPart>& parts,
+                      uint64_t executions, std::span<const PprofLine> around) {
+    if (executions == 0) return;
+    for (const PprofPart& part : parts) {
+      std::vector<PprofLine> lines = lines_of(part);
+      const uint64_t operations = mul_saturating(part.operations, executions);
+      if (around.empty()) {
+        line_weights_[key][add_location(lines)] += static_cast<double>(operations);
+      }
+      lines.insert(lines.end(), around.begin(), around.end());
+      std::vector<uint64_t> values(types_);
+      values[operations_at_] = operations;
+      add_sample(add_location(lines), std::move(values));
     }
   }
 
@@ -189,14 +264,24 @@ class PprofWriter {
     std::vector<PprofLine> lines{{0, 0}};
     for (size_t i = key.path.size(); i-- > 0;) {
       lines.back().function = function_of(key.path[i].callee, "");
-      lines.push_back({0, key.path[i].site});
+      lines.push_back({0, line_at(i == 0 ? key.root : key.path[i - 1].callee, key.path[i].site)});
     }
     lines.back().function = function_of(key.root, "");
+    const MethodKey& callee = key.path.back().callee;
+    const std::vector<PprofLine> around(lines.begin() + 1, lines.end());
     for (const auto& [site, block] : body.blocks) {
-      lines.front().line = site;
+      const std::vector<PprofPart> parts = parts_of(callee, site);
+      std::vector<PprofLine> at = lines;
+      if (parts.empty()) {
+        at.front().line = line_at(callee, site);
+      } else {
+        at = lines_of(parts.front());
+        at.insert(at.end(), around.begin(), around.end());
+      }
       std::vector<uint64_t> values(types_);
-      values.front() = values.back() = block.estimate;
-      add_sample(add_location(lines), std::move(values));
+      values.front() = values[inlined_at_] = block.estimate;
+      add_sample(add_location(at), std::move(values));
+      add_operations(callee, parts, block.estimate, around);
     }
   }
 
@@ -213,7 +298,8 @@ class PprofWriter {
     if (name.empty()) name = "function " + std::to_string(m.key.function_index);
     const uint64_t inner =
         add_function(name + " loop " + std::to_string(slot.site), file_of(m.key));
-    add_sample(add_location({{{inner, slot.site}, {function, slot.site}}}), {0, 0, 0, cycles});
+    const uint64_t line = line_at(m.key, slot.site);
+    add_sample(add_location({{inner, line}, {function, line}}), {0, 0, 0, cycles});
   }
 
   ProtoWriter out_;
@@ -221,9 +307,16 @@ class PprofWriter {
   std::map<std::string, uint64_t> numbers_;
   std::map<MethodKey, uint64_t> methods_;  // the function of each
   std::map<PathFrame, uint64_t> frames_;   // the location of each in call paths
+  std::map<std::pair<std::string, std::string>, uint64_t> source_functions_;  // by name and file
+  std::map<std::vector<PprofLine>, uint64_t> numbered_;  // the location of each list of lines
+  // Executed operations of each method's lines, by location.
+  std::map<MethodKey, std::map<uint64_t, double>> line_weights_;
+  const PprofSources* sources_;
   const Profile* names_ = nullptr;
-  size_t time_at_ = 0;  // index of time among the values of a sample
-  size_t types_ = 0;    // number of values of a sample
+  size_t operations_at_ = 0;  // index among the values of a sample
+  size_t inlined_at_ = 0;     // likewise
+  size_t time_at_ = 0;        // index of time among the values of a sample
+  size_t types_ = 0;          // number of values of a sample
   uint64_t functions_ = 0;
   uint64_t locations_ = 0;
   bool cycles_ = false;
@@ -231,8 +324,9 @@ class PprofWriter {
 
 }  // namespace
 
-std::string to_pprof(const Profile& profile, const ProfileInfo& info, const TimeProfile& time) {
-  return PprofWriter().run(profile, info, time);
+std::string to_pprof(const Profile& profile, const ProfileInfo& info, const TimeProfile& time,
+                     const PprofSources* sources) {
+  return PprofWriter(sources).run(profile, info, time);
 }
 
 }  // namespace uptier::profile

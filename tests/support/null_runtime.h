@@ -35,6 +35,7 @@ class NullRuntime : public Runtime {
   }
   uint64_t* counters(MethodId) noexcept override { return nullptr; }
   size_t walk(std::span<CallSite>) noexcept override { return 0; }
+  size_t trap_stack(std::span<CallSite>) const noexcept override { return 0; }
   std::optional<CodePlace> site_at(const void*) const override { return std::nullopt; }
   void flush() override {}
   Report report() const override { return {}; }

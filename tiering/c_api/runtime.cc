@@ -304,6 +304,18 @@ size_t uptier_runtime_walk(uptier_runtime* runtime, uptier_site* sites, size_t c
   return all.count;
 }
 
+size_t uptier_runtime_trap_stack(const uptier_runtime* runtime, uptier_site* sites,
+                                 size_t capacity) noexcept {
+  if (runtime == nullptr || sites == nullptr) return 0;
+  CallSite frames[64];
+  const size_t count =
+      runtime->runtime->trap_stack(std::span(frames).first(std::min<size_t>(capacity, 64)));
+  for (size_t i = 0; i < count; ++i) {
+    sites[i] = {to_c<uptier_method>(frames[i].method), frames[i].location};
+  }
+  return count;
+}
+
 size_t uptier_runtime_site_at(const uptier_runtime* runtime, const void* pc, uptier_place* place,
                               uptier_place_frame* frames, size_t capacity) noexcept try {
   if (runtime == nullptr || (frames == nullptr && capacity != 0)) return 0;

@@ -15,6 +15,7 @@
 #include "tiering/runtime/live_door.h"
 #include "tiering/runtime/shutdown.h"
 #include "tiering/runtime/site_lookup.h"
+#include "tiering/runtime/trap_stack.h"
 #include "tiering/serve/retired_hosts.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -196,6 +197,9 @@ uint64_t RuntimeImpl::fuel_left() const noexcept {
   return counts ? static_cast<uint64_t>(std::max<int64_t>(sampler::fuel(), 0)) : UINT64_MAX;
 }
 size_t RuntimeImpl::walk(std::span<CallSite> sites) noexcept { return walk_frames(engine_, sites); }
+size_t RuntimeImpl::trap_stack(std::span<CallSite> sites) const noexcept {
+  return tiering::trap_stack(engine_, sites);
+}
 std::optional<CodePlace> RuntimeImpl::site_at(const void* pc) const {
   return find_site(engine_, pc);
 }

@@ -51,6 +51,7 @@ class RuntimeImpl final : public Runtime {
   uint32_t thread_number() const noexcept override;
   uint64_t fuel_left() const noexcept override;
   size_t walk(std::span<CallSite> sites) noexcept override;
+  size_t trap_stack(std::span<CallSite> sites) const noexcept override;
   std::optional<CodePlace> site_at(const void* pc) const override;
   Status attach() override;
   void detach() override;

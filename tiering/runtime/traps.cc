@@ -55,6 +55,8 @@ Trap take_trap(sampler::ThreadContext& c) {
   } else if (c.trap_return != 0) {
     tell_caller(t, reinterpret_cast<const void*>(c.trap_return));
   }
+  if (!c.trap_walked) c.trap_frame_count = 0;  // it did not end compiled code
+  c.trap_walked = false;
   c.trap_return = 0;
   c.pending_trap = 0;
   c.trap_pc = 0;

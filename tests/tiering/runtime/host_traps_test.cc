@@ -37,6 +37,13 @@ TEST(HostTraps, a_trap_of_the_host_names_the_call_that_it_ends) {
       ASSERT_EQ(o.trap.detail, i + 1);
       ASSERT_EQ(o.trap.method, inner) << tier << " " << i;
       ASSERT_EQ(o.trap.location, 41u) << tier << " " << i;
+      CallSite sites[4];
+      ASSERT_EQ(w.runtime->trap_stack(sites), 2u) << tier << " " << i;
+      ASSERT_EQ(sites[0].method, inner);
+      ASSERT_EQ(sites[0].location, 41u);
+      ASSERT_EQ(sites[1].method, outer) << tier << " " << i;
+      ASSERT_EQ(sites[1].location, 7u);
+      ASSERT_EQ(w.runtime->trap_stack(std::span(sites).first(1)), 1u);
     }
     EXPECT_EQ(w.runtime->report().losses.traps_lost, 0u);
   }

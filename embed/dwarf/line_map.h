@@ -1,0 +1,50 @@
+// LineMap: source lines of code, from the DWARF of a file.
+//
+//   auto map = LineMap::read(sections);
+//   for (const SourceFrame& f : map->find(offset)) ...   // innermost first
+//
+// Memory and work are limited by the size of the sections (budget.h).
+// Thread: any, once it is read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "embed/dwarf/debug_sections.h"
+#include "embed/dwarf/line_table.h"
+#include "embed/dwarf/scopes.h"
+
+namespace uptier::dwarf {
+
+// A place in the sources. The function is "" if it is not known.
+struct SourceFrame {
+  std::string function;
+  std::string file;
+  uint32_t line = 0;    // 0: the code belongs to no line
+  uint32_t column = 0;  // 0: not known
+
+  friend bool operator==(const SourceFrame&, const SourceFrame&) = default;
+};
+
+class LineMap {
+ public:
+  // Reads all units. The sections' bytes must outlive the map. Errors: kCorruptInput (a rule that is broken,
+  // with section and offset), kUnsupported (split DWARF, an unknown version), kResourceExhausted (past the
+  // limits), kNotFound (there is no DWARF).
+  static Result<LineMap> read(const Sections& s);
+
+  // Returns the place of an address, and after it the calls that it was inlined by, innermost first. Empty
+  // if no line is known.
+  std::vector<SourceFrame> find(uint32_t address) const;
+  // Returns the row of an address, or null: the innermost place without its function.
+  const Row* row(uint32_t address) const { return lines_.find(address); }
+  // All rows.
+  const LineTable& lines() const { return lines_; }
+
+ private:
+  LineTable lines_;
+  Scopes scopes_;
+};
+
+}  // namespace uptier::dwarf

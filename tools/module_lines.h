@@ -1,0 +1,57 @@
+// ModuleLines: which source lines the blocks of a module's functions have.
+//
+// The lines are read from the module that a profile is of, never from the profile. A block of the IR is
+// divided where the row of the line table changes. Operations are those of the IR, without probes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "embed/wasm/source_lines.h"
+#include "tools/body_graph.h"
+#include "tools/compile_world.h"
+
+namespace uptier::tools {
+
+// Operations of one block that belong to one row.
+struct LinePart {
+  uint32_t block = 0;   // its site, from 1
+  uint32_t offset = 0;  // of the first one, in the module: SourceLines::at
+  uint32_t operations = 0;
+};
+
+class ModuleLines {
+ public:
+  // Reads a module and its DWARF. Errors: those of read_functions and SourceLines::read, with the name of
+  // the file.
+  static Result<std::unique_ptr<ModuleLines>> open(const std::string& path);
+  // The same of bytes that were read before.
+  static Result<std::unique_ptr<ModuleLines>> read(const std::string& path,
+                                                   std::vector<uint8_t> bytes);
+
+  const std::vector<BodyGraph>& bodies() const { return bodies_; }
+  const wasm::SourceLines& source() const { return source_; }
+  // Returns the parts of a function's blocks that have a line, by block and in the order of code.
+  const std::vector<LinePart>& parts(uint32_t function) const { return parts_[function]; }
+  // Returns where a function's code lies in the module.
+  uint32_t begin_of(uint32_t function) const { return begins_[function]; }
+  uint32_t end_of(uint32_t function) const { return begins_[function] + sizes_[function]; }
+  // Returns the place of the function itself, empty if it has no line.
+  std::vector<dwarf::SourceFrame> place_of(uint32_t function) const;
+  // Returns the function with this key, or -1.
+  int64_t find(const MethodKey& key) const;
+
+ private:
+  ModuleLines(const Functions& functions, wasm::SourceLines source);
+
+  std::vector<BodyGraph> bodies_;
+  std::vector<uint32_t> begins_, sizes_;
+  std::vector<std::vector<LinePart>> parts_;
+  wasm::SourceLines source_;
+};
+
+// Returns "FILE: its code has no lines: ..." for a module without them, or the error as it is.
+Error lines_error(const std::string& path, const Error& why);
+
+}  // namespace uptier::tools
