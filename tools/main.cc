@@ -152,6 +152,11 @@ struct Commands {
     run->add_option("--events", c.events,
                     "writes the program's WASI calls and the runtime's events to FILE: .json for "
                     "ui.perfetto.dev, .jsonl (also for `uptier explain`), or a table of counts");
+    run->add_option("--pseudo-probe", c.probes,
+                    "writes code and stack samples to DIR for llvm-profgen: code.elf, "
+                    "samples.unsymbolized.txt, samples.perfscript.txt; samples stacks 1000 times a "
+                    "second if no rate is given")
+        ->type_name("DIR");
     run->add_flag("--listen{on}", c.listen,
                   "lets `uptier top` see where time goes, through a socket of this user: --listen, "
                   "or --listen=PATH; samples stacks 100 times a second if no rate is given");
@@ -188,6 +193,7 @@ struct Commands {
       run_command.misplaced = option_among(*run, run_command.args);
       settle(run_command.shown, run_command.trace);
       if (!run_command.listen.empty()) words.listen(run_command.listen);
+      if (!run_command.probes.empty()) words.keep_code();
       code = with_options(words, run_command, run_fn, true);
     });
   }

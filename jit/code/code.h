@@ -30,12 +30,14 @@ struct TrapRow {
   friend bool operator==(const TrapRow&, const TrapRow&) = default;
 };
 
-// A call that the program makes, of any kind: the source location for return address `offset`. 12
-// bytes each.
+// A call that the program makes, of any kind: the source location and the site for return address
+// `offset`. 16 bytes each.
 struct CallRow {
   uint32_t offset = 0;
   uint32_t loc = 0;
-  uint32_t body = 0;  // of the location, as in TrapRow
+  uint32_t body = 0;       // of the location and the site, as in TrapRow
+  uint32_t site : 28 = 0;  // of the call
+  uint32_t bytes : 4 = 0;  // of the call instruction, which ends at `offset`
 
   friend bool operator==(const CallRow&, const CallRow&) = default;
 };

@@ -23,7 +23,9 @@
 #include "tiering/base/log.h"
 #include "tiering/model/sample_signal.h"
 #include "tiering/model/threads.h"
+#include "tiering/observe/kept_code.h"
 #include "tiering/observe/stack_samples.h"
+#include "uptier/code_image.h"
 #include "uptier/options.h"
 #include "uptier/stack_time.h"
 
@@ -45,8 +47,7 @@ class StackSampling {
     const std::unique_ptr<jit::StubTable>& stubs;
     const jit::Routines& routines;
   };
-  explicit StackSampling(const Parts& parts)
-      : parts_(parts), signal_(sample_signal(parts.options)), samples_(parts.methods) {}
+  explicit StackSampling(const Parts& parts);
 
   // Says whether rings must be drained from time to time.
   bool ticks() const noexcept { return on_.load(std::memory_order_relaxed); }
@@ -55,8 +56,10 @@ class StackSampling {
   void thread_goes(AttachedThread& t);
   // Applies live.sample_hz. Errors: kIo, kInvalidArgument; then nothing is sampled.
   Status change_rate();
-  // Reads all records in the rings. Call it before code is freed that they may name.
+  // Reads all records in the rings.
   void drain() noexcept;
+  // Does that, and keeps the code if Options::keep_code asks for it. Call it before it is freed.
+  void before_free(std::span<Version* const> versions) noexcept;
   // Returns the methods that samples have met for the first time, since the last call.
   std::vector<MethodId> take_met() { return std::exchange(met_, {}); }
   // Returns the results and losses so far. Of a program with many call paths, these are most of it.
@@ -64,6 +67,8 @@ class StackSampling {
   TimeReport report(Paths paths = Paths::kAll);
   // Returns the time of call paths, up to now, for the profile file.
   TimeProfile profile();
+  // Returns the kept code and samples; empty without Options::keep_code.
+  CodeImages code_images();
 
  private:
   Status begin(AttachedThread& t);
@@ -76,6 +81,7 @@ class StackSampling {
   sampler::HostCode host_;
   SampleSignal signal_;  // before the threads are destroyed
   StackSamples samples_;
+  std::unique_ptr<KeptCode> kept_;  // null without Options::keep_code
   std::vector<MethodId> met_;
   std::atomic<bool> on_{false};
   bool ever_ = false;       // some thread was sampled at some time

@@ -52,6 +52,7 @@ class RuntimeImpl final : public Runtime {
   uint64_t fuel_left() const noexcept override;
   size_t walk(std::span<CallSite> sites) noexcept override;
   std::optional<CodePlace> site_at(const void* pc) const override;
+  CodeImages code_images() override;
   Status attach() override;
   void detach() override;
   void quiescent() noexcept override;
