@@ -22,7 +22,6 @@ void tell_losses(const CodeImages& images, const profile::ProbedRun& run) {
   tell(images.lost_samples, "samples are missing: their code was not kept");
   tell(images.cut_stacks, "samples lack their outermost callers");
   tell(run.left_out, "rows are missing: LLVM has no ids above 65535");
-  tell(run.unplaced, "samples are missing: they lie before the first block of their code");
   tell(run.displaced, "freed codes have other addresses than in the run: newer code lay there");
   if (images.codes.empty()) {
     std::fputs("uptier: pseudo-probes: no code was kept: nothing was compiled, or the option "

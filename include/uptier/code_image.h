@@ -64,6 +64,8 @@ struct CodeImage {
   uint64_t address = 0;           // of the hot part, where it ran last
   uint64_t cold_address = 0;      // of the cold part, if there is one
   uint32_t hot_size = 0;          // bytes
+  uint32_t data_at = 0;           // from here to `data_end` lies data: tables, constants
+  uint32_t data_end = 0;
   std::vector<uint8_t> bytes;     // the hot part, then the cold part
   std::vector<ImageBody> bodies;  // the first is the method's own
   std::vector<ImageRow> rows;     // by rising offset; blocks before a call at the same one

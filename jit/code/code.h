@@ -170,6 +170,7 @@ struct CodeTables {
   TallyTable tallies;                        // plain optimized code only
   std::vector<LoopEntry> loops;              // by LoopId; empty in optimized code
   std::vector<LoopRange> loop_ranges;        // by rising loop; instrumented copies only
+  uint32_t data_at = 0;         // from here to the end of the hot part lies data: tables, constants
   uint32_t frame_size = 0;      // bytes below rbp; in OSR versions: below the baseline frame
   uint32_t baseline_frame = 0;  // of OSR versions: the size of that frame in bytes
   bool counts_edges = false;    // an instrumented copy; a trap must account for its frames

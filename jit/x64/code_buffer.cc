@@ -306,7 +306,10 @@ Status CodeBuffer::close() {
   if (cold_section_ != nullptr) {
     asm_.section(holder_.textSection());
     in_cold_ = false;
+    tables_.data_at = offset();
     emit_distances();
+  } else {
+    tables_.data_at = offset();
   }
   emit_constants();
   return status();

@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kWidestGap = 64 << 10;  // between parts of one section
 constexpr char kFill = '\xcc';             // int3
-constexpr size_t kMostTexts = 60000;       // sections of code; ELF counts sections with 16 bits
+constexpr size_t kMostTexts = 30000;       // sections of code; ELF counts sections with 16 bits
 
 struct Text {
   uint64_t address = 0;
@@ -38,8 +38,7 @@ class ElfWriter {
     for (const ProbedCode& code : file.codes) {
       const std::string& name = file.functions[code.bodies[0].function].name;
       for (const ProbedPart& part : code.parts) {
-        const bool cold = &part != code.parts.data();
-        symbols_.push_back({cold ? name + ".cold" : name, part.address, part.bytes.size()});
+        symbols_.push_back({name, part.address, part.bytes.size()});
         parts_.push_back(&part);
       }
     }
@@ -53,6 +52,7 @@ class ElfWriter {
     add_section({});  // the null section
     put_texts();
     put_symbols();
+    put_surroundings();
     put_section(".pseudo_probe", SHT_PROGBITS, probe_section(file));
     put_section(".pseudo_probe_desc", SHT_PROGBITS, probe_desc_section(file));
     put_names();
@@ -109,6 +109,28 @@ class ElfWriter {
     }
   }
 
+  // Tells readers that there is something where the code's calls and jumps may lead: llvm-bolt crashes
+  // where they lead nowhere. A call reaches 2 GB.
+  void put_surroundings() {
+    constexpr uint64_t kReach = uint64_t{1} << 31;
+    if (texts_.empty()) return;
+    uint64_t from = texts_[0].address - std::min(texts_[0].address, kReach);
+    const uint32_t name = name_of(".elsewhere");
+    for (size_t n = 0; n <= texts_.size(); ++n) {
+      const uint64_t to = n == texts_.size() ? from + kReach : texts_[n].address;
+      Elf64_Shdr s{};
+      s.sh_name = name;
+      s.sh_type = SHT_NOBITS;
+      s.sh_flags = SHF_ALLOC;
+      s.sh_addr = from;
+      s.sh_offset = out_.size();
+      s.sh_size = to - from;
+      s.sh_addralign = 1;
+      if (s.sh_size != 0) add_section(s);
+      if (n < texts_.size()) from = texts_[n].end();
+    }
+  }
+
   // Returns the number of the section that an address lies in.
   uint16_t section_of(uint64_t address) const {
     const auto after = std::ranges::upper_bound(texts_, address, {}, &Text::address);
@@ -117,7 +139,12 @@ class ElfWriter {
 
   void put_symbols() {
     std::string table(sizeof(Elf64_Sym), '\0');
-    std::string names(1, '\0');
+    std::string names("\0code.elf", 10);  // with its end
+    Elf64_Sym file{};  // llvm-bolt wants to know where local symbols come from
+    file.st_name = 1;
+    file.st_info = ELF64_ST_INFO(STB_LOCAL, STT_FILE);
+    file.st_shndx = SHN_ABS;
+    put(table, file);
     for (const Symbol& symbol : symbols_) {
       Elf64_Sym s{};
       s.st_name = static_cast<uint32_t>(names.size());
@@ -133,7 +160,7 @@ class ElfWriter {
     s.sh_entsize = sizeof(Elf64_Sym);
     s.sh_addralign = 8;
     s.sh_link = static_cast<uint32_t>(sections_.size());      // the names, which follow
-    s.sh_info = static_cast<uint32_t>(symbols_.size()) + 1;  // all are local
+    s.sh_info = static_cast<uint32_t>(symbols_.size()) + 2;  // all are local
     put_section(".strtab", SHT_STRTAB, names);
   }
 

@@ -35,8 +35,8 @@ class ScriptWriter {
       out_ += branch(block.start, block.start) + range_to(block.start) + "\n\n";
     } else if (block.start != 0 && !s.callers.empty()) {
       // A return: to the reader the thread is in the caller.
-      out_ += std::to_string(s.count) + "\n";
-      callers(s);
+      head(s.count);
+      callers(s, 1);
       out_ += branch(block.start, s.callers[0]) + range_to(block.start) + "\n\n";
     }
     for (size_t i = call_first ? 1 : 0; i < block.calls.size(); ++i) call(block.calls[i], s, "");
@@ -51,8 +51,8 @@ class ScriptWriter {
   static std::string range_to(uint64_t start) { return branch(0, start); }
 
   void head(uint64_t count) { out_ += std::to_string(count) + "\n\t0\n"; }
-  void callers(const ProbeSample& s) {
-    for (const uint64_t returns : s.callers) out_ += "\t" + hex_of(returns) + "\n";
+  void callers(const ProbeSample& s, size_t from = 0) {
+    for (size_t i = from; i < s.callers.size(); ++i) out_ += "\t" + hex_of(s.callers[i]) + "\n";
   }
   // To the reader the thread is in the callee.
   void call(const SampledCall& c, const ProbeSample& s, const std::string& before) {

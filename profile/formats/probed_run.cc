@@ -13,7 +13,7 @@ namespace {
 constexpr SiteId kMostId = 0xffff;
 constexpr uint64_t kCodeLine = 64;
 constexpr uint32_t kNone = UINT32_MAX;
-constexpr uint8_t kReturn = 0xc3;
+constexpr uint8_t kReturn = 0xc3, kInt3 = 0xcc;
 
 bool has_id(SiteId site) { return site != 0 && site <= kMostId; }
 
@@ -21,6 +21,7 @@ bool has_id(SiteId site) { return site != 0 && site <= kMostId; }
 class Ranges {
  public:
   bool is_free(uint64_t from, uint64_t size) const {
+    if (size == 0) return true;
     const auto next = ends_.upper_bound(from);
     const bool before = next == ends_.begin() || std::prev(next)->second <= from;
     return before && (next == ends_.end() || next->first >= from + size);
@@ -116,9 +117,12 @@ class RunMaker {
   void add_code(size_t code) {
     const CodeImage& c = images_.codes[code];
     ProbedCode& to = to_.file.codes.emplace_back();
+    std::vector<uint8_t> bytes = c.bytes;
+    assert(c.data_at <= c.data_end && c.data_end <= bytes.size());
+    std::fill(bytes.begin() + c.data_at, bytes.begin() + c.data_end, kInt3);
     for (const int part : {0, 1}) {
       if (size_of(c, part) == 0) continue;
-      const auto from = c.bytes.begin() + (part == 0 ? 0 : c.hot_size);
+      const auto from = bytes.begin() + (part == 0 ? 0 : c.hot_size);
       to.parts.push_back({places_[code].parts[part],
                           {from, from + static_cast<ptrdiff_t>(size_of(c, part))}});
     }
@@ -192,11 +196,8 @@ class RunMaker {
     const ImageFrame& leaf = s.frames[0];
     const std::vector<Stretch>& all = stretches_[leaf.code];
     const auto after = std::ranges::upper_bound(all, leaf.offset, {}, &Stretch::offset);
-    if (after == all.begin()) {
-      to_.unplaced += s.samples;
-      return;
-    }
-    const Stretch& here = *std::prev(after);
+    if (all.empty()) return;
+    const Stretch& here = after == all.begin() ? *after : *std::prev(after);
     ProbeSample sample;
     sample.blocks.push_back(here.block);
     if (here.start != kNone && here.start != here.block) sample.blocks.push_back(here.start);

@@ -3,9 +3,11 @@
 // Code in service keeps its addresses. Code that was freed keeps them if nothing else lies there, the
 // newest first; otherwise it is put after all other code, and its samples with it.
 //
+// Tables and constants after the code are int3 here: readers would take them for instructions.
+//
 // A sample counts for the block that its address lies in, and for blocks that start at the same
 // instruction: they have run as well. Where a block goes on after an inlined call, the sample counts for
-// the nearest start of that block before. Its count is the time that it stands for, in microseconds.
+// the nearest start of that block before; in a prologue, for the first block. Its count is the time that it stands for, in microseconds.
 #pragma once
 
 #include "profile/formats/probe_samples.h"
@@ -19,7 +21,6 @@ struct ProbedRun {
   ProbeSamples samples;
   uint64_t left_out = 0;   // rows whose site, or the site of a call around them, LLVM cannot number
   uint64_t displaced = 0;  // codes that could not keep their addresses
-  uint64_t unplaced = 0;   // samples in code before the first block
 };
 
 ProbedRun probed_run(const CodeImages& images);

@@ -24,6 +24,12 @@ bool has_image(const Version& v) {
   return v.code != nullptr && !v.freed && !v.moved && !v.code->tables().probes.empty();
 }
 
+// A method that was only inlined has a body, and no shape.
+uint64_t cfg_hash_of(const Method& m) {
+  const uint64_t hash = m.shape->cfg_hash;
+  return hash == 0 && m.body != nullptr ? m.body->cfg_hash : hash;
+}
+
 std::vector<uint8_t> bytes_of(const jit::Code& code) {
   std::vector<uint8_t> bytes(code.base(), code.base() + code.hot_size());
   bytes.insert(bytes.end(), code.cold_base(), code.cold_base() + (code.size() - code.hot_size()));
@@ -38,12 +44,10 @@ constexpr uint32_t kIndirectBytes = 2;
 uint32_t KeptCode::number_of(MethodId m) {
   const auto [at, fresh] =
       numbers_.try_emplace(m.number(), static_cast<uint32_t>(named_.size()));
-  if (!fresh) return at->second;
-  const Method* method = methods_.known(m);
-  ImagedMethod to;
-  to.name = "method " + std::to_string(m.index());
-  if (method != nullptr) to = {method->info.key, method->info.name, method->shape->cfg_hash};
-  named_.push_back(std::move(to));
+  if (fresh) named_.push_back({{}, "method " + std::to_string(m.index()), 0});
+  ImagedMethod& to = named_[at->second];
+  const Method* method = to.cfg_hash == 0 ? methods_.known(m) : nullptr;
+  if (method != nullptr) to = {method->info.key, method->info.name, cfg_hash_of(*method)};
   return at->second;
 }
 
@@ -93,6 +97,9 @@ CodeImage KeptCode::image_of(const Version& v, const jit::CodeSpace& space,
   to.cold_address = reinterpret_cast<uintptr_t>(code.cold_base());
   to.hot_size = code.hot_size();
   to.bytes = bytes_of(code);
+  // If the parts are one allocation, the data lies at the end of the cold part.
+  to.data_at = code.tables().data_at;
+  to.data_end = to.data_at <= to.hot_size ? to.hot_size : code.size();
   to.bodies.push_back({number_of(code.method()), 0, 0});
   for (const jit::InlineRow& r : code.tables().inlined) {
     to.bodies.push_back({number_of(r.method), r.parent, r.site});
