@@ -54,6 +54,7 @@ struct RunCommand {
   std::string trace;                 // file for the trace, or ""
   std::string coverage;              // file for the coverage of source lines, or ""
   std::string events;                // file for the host's events (events.h), or ""
+  std::string probes;                // directory for files of pseudo-probes (pseudo_probe.h), or ""
   double timeout = 0;                // seconds that the program may take; 0: any number
   uint64_t fuel = 0;                 // calls and iterations that it may run; 0: any number
   uint64_t max_memory = UINT64_MAX;  // bytes of all its memories

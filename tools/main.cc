@@ -154,6 +154,11 @@ struct Commands {
                     "writes which source lines ran to FILE, for genhtml, or as JSON if it ends in "
                     ".json; needs a module with -g; implies --tier=instrumented")
         ->type_name("FILE");
+    run->add_option("--pseudo-probe", c.probes,
+                    "writes code and stack samples to DIR for llvm-profgen: code.elf, "
+                    "samples.unsymbolized.txt, samples.perfscript.txt; samples stacks 1000 times a "
+                    "second if no rate is given")
+        ->type_name("DIR");
     run->add_flag("--listen{on}", c.listen,
                   "lets `uptier top` see where time goes, through a socket of this user: --listen, "
                   "or --listen=PATH; samples stacks 100 times a second if no rate is given");
@@ -198,6 +203,7 @@ struct Commands {
       settle(run_command.shown, run_command.trace, run_command.coverage);
       if (!run_command.coverage.empty()) words.imply_coverage();
       if (!run_command.listen.empty()) words.listen(run_command.listen);
+      if (!run_command.probes.empty()) words.keep_code();
       code = with_options(words, run_command, run_fn, true);
     });
   }

@@ -14,6 +14,7 @@
 #include "tools/events.h"
 #include "tools/fail.h"
 #include "tools/leave.h"
+#include "tools/pseudo_probe.h"
 #include "tools/run_lines.h"
 #include "tools/runtime_stream.h"
 #include "tools/save_on_signal.h"
@@ -312,7 +313,8 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
     const int kept = tell_of_profile(runtime, c.options, saved);
     stream.reset();
     const int told = finish_events();
-    for (const int failed : {shown, covered, kept, told}) {
+    const int probed = c.probes.empty() ? kOk : write_pseudo_probes(runtime, c.probes);
+    for (const int failed : {shown, covered, kept, told, probed}) {
       if (code == kOk) code = failed;
     }
   } catch (const std::bad_alloc&) {
@@ -331,6 +333,7 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
 
 int run(const RunCommand& c) {
   if (int code = start_events(c.events); code != kOk) return code;
+  if (!c.probes.empty() && make_probe_folder(c.probes) != kOk) return kFailed;
   // Read once, not mapped: exactly the validated bytes are compiled, even if the file changes.
   Result<std::vector<uint8_t>> read = read_file(c.module);
   if (!read) return fail(kRefused, read.error().message);

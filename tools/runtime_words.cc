@@ -58,7 +58,8 @@ bool RuntimeWords::asks_for(std::string_view name, std::string_view unless) cons
 // unless the user chooses otherwise: timers cost less than events, and no kernel refuses them.
 void RuntimeWords::sample_if_told(Options& o) const {
   if (sets("sample_hz") || secure_getenv("UPTIER_SAMPLE_HZ") != nullptr) return;
-  if (o.find != FindMode::kCounts || asks_for("find", "counts")) {
+  const bool finds = o.find != FindMode::kCounts || asks_for("find", "counts");
+  if (finds || asks_for("keep_code", "off")) {
     o.sample_hz = 1000;
   } else if (sets("profile") || asks_for("listen", "off") || !o.listen.empty()) {
     o.sample_hz = 100;

@@ -21,6 +21,8 @@ class RuntimeWords {
 
   // Sets the rate of stack samples.
   void sample(const std::string& hz) { set_first("sample_hz", hz); }
+  // Keeps code and stack samples, which are taken if no rate is given.
+  void keep_code() { set_first("keep_code", "on"); }
   // Puts the process's socket there.
   void listen(const std::string& where) { set_first("listen", where); }
   // Sets the options that a table of loops needs: every call is observed, and code never changes.

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "uptier/builder.h"
+#include "uptier/code_image.h"
 #include "uptier/events.h"
 #include "uptier/host.h"
 #include "uptier/host_data.h"
@@ -351,6 +352,10 @@ class Runtime : public HostData {
   // for it. Returns nothing for other addresses, and for code that was freed. Thread: any, but not a
   // signal handler. Cost: a lock, and look-ups that are logarithmic in the rows of the code.
   virtual std::optional<CodePlace> site_at(const void* pc) const = 0;
+  // Returns all code with its rows, freed code included, and the stack samples that met it, with
+  // Options::keep_code; empty without it. Thread: any, but not in a signal handler. Cost: a copy of all
+  // code, under a lock.
+  virtual CodeImages code_images() = 0;
 
   // Returns why the last compilation of a method failed; empty if none failed, and for an id that
   // add_method did not return. Thread: any.

@@ -286,6 +286,7 @@ void BaselineCompiler::call(const Inst& i) {
                           .result = i.result,
                           .type = i.type,
                           .loc = i.loc,
+                          .call_site = i.site,
                           .may_trap = (i.flags & kCallMayTrap) != 0,
                           .returns_to_point = returns_to_point(i.op),
                           .held = held(current_)};

@@ -30,12 +30,14 @@ struct TrapRow {
   friend bool operator==(const TrapRow&, const TrapRow&) = default;
 };
 
-// A call that the program makes, of any kind: the source location for return address `offset`. 12
-// bytes each.
+// A call that the program makes, of any kind: the source location and the site for return address
+// `offset`. 16 bytes each.
 struct CallRow {
   uint32_t offset = 0;
   uint32_t loc = 0;
-  uint32_t body = 0;  // of the location, as in TrapRow
+  uint32_t body = 0;       // of the location and the site, as in TrapRow
+  uint32_t site : 28 = 0;  // of the call
+  uint32_t bytes : 4 = 0;  // of the call instruction, which ends at `offset`
 
   friend bool operator==(const CallRow&, const CallRow&) = default;
 };
@@ -168,6 +170,7 @@ struct CodeTables {
   TallyTable tallies;                        // plain optimized code only
   std::vector<LoopEntry> loops;              // by LoopId; empty in optimized code
   std::vector<LoopRange> loop_ranges;        // by rising loop; instrumented copies only
+  uint32_t data_at = 0;         // from here to the end of the hot part lies data: tables, constants
   uint32_t frame_size = 0;      // bytes below rbp; in OSR versions: below the baseline frame
   uint32_t baseline_frame = 0;  // of OSR versions: the size of that frame in bytes
   bool counts_edges = false;    // an instrumented copy; a trap must account for its frames

@@ -112,6 +112,7 @@ struct MInst {
   uint8_t from = 0;            // kConvert: source Type
   uint8_t to = 0;              // kConvert: target Type
   uint8_t flags = 0;  // kCallHost: MemFlags; kShiftVar: 1 if the count must be in cl; kTrapIf
+  SiteId site = 0;    // of a call
 
   uint32_t count() const { return many ? many : operand_count; }
 };

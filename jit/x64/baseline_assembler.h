@@ -177,6 +177,7 @@ class BaselineAssembler {
     Value result;  // none: there is none
     Type type = Type::kNone;
     Origin loc;
+    SiteId call_site = 0;
     bool may_trap = false;          // the host may leave a pending trap
     bool returns_to_point = false;  // code may be entered at the call's return address
     bool held = false;
@@ -291,7 +292,7 @@ class BaselineAssembler {
 
   void pass_arguments(std::span<const Value> args, const Signature& s);
   void emit_call(const Call& c);
-  void emit_call_alone(const Call& c);
+  uint32_t emit_call_alone(const Call& c);
   void take_result(const Call& c);
 
   ExitValue place_of(Value v) const;

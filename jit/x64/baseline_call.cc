@@ -51,8 +51,8 @@ void BaselineAssembler::pass_arguments(std::span<const Value> args, const Signat
 // A frame that deoptimization makes for the caller returns to this address too, so the code after
 // the call checks for a pending trap.
 void BaselineAssembler::emit_call(const Call& c) {
-  emit_call_alone(c);
-  b_.call_row(c.loc);
+  uint32_t bytes = emit_call_alone(c);
+  b_.call_row(c.loc, c.call_site, bytes);
   if (in_.enterable && c.returns_to_point) returns_.push_back(b_.offset());
   if (!c.may_trap) return;
   b_.load_context(kScratch);
@@ -60,19 +60,20 @@ void BaselineAssembler::emit_call(const Call& c) {
   b_.jump_address_if(x86::CondCode::kNE, in_.helpers.trap_exit);
 }
 
-void BaselineAssembler::emit_call_alone(const Call& c) {
+// Returns the length of the call instruction.
+uint32_t BaselineAssembler::emit_call_alone(const Call& c) {
   if (c.kind == Call::Kind::kIndirect) {
     if (c.site != nullptr) count_in_table(*c.site, x86::gpq(kTargetRegister));
-    a_.call(x86::gpq(kTargetRegister));
-    return;
+    return b_.call_register(x86::gpq(kTargetRegister));
   }
   if (c.kind == Call::Kind::kHost) return b_.call_address(c.address);
   CallTarget target = in_.calls.target(c.method);
   switch (target.kind) {
-    case CallTarget::Kind::kStub: b_.call_address(target.address); break;
-    case CallTarget::Kind::kCell: b_.call_cell(target.address); break;
-    case CallTarget::Kind::kSelf: a_.call(self_); break;
+    case CallTarget::Kind::kStub: return b_.call_address(target.address);
+    case CallTarget::Kind::kCell: return b_.call_cell(target.address);
+    case CallTarget::Kind::kSelf: return b_.call_label(self_);
   }
+  return 0;
 }
 
 void BaselineAssembler::take_result(const Call& c) {

@@ -172,10 +172,25 @@ void CodeBuffer::rel32(std::initializer_list<uint8_t> opcode, const void* target
   asm_.embed(bytes, opcode.size() + 4);
 }
 
-void CodeBuffer::call_address(const void* target) {
-  if (space_.contains(target)) return rel32({0xe8}, target);
+uint32_t CodeBuffer::call_address(const void* target) {
+  if (space_.contains(target)) {
+    rel32({0xe8}, target);
+    return 5;
+  }
   asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(target)));
-  asm_.call(x86::r11);
+  return call_register(x86::r11);
+}
+
+uint32_t CodeBuffer::call_label(const Label& l) {
+  uint32_t from = offset();
+  asm_.call(l);
+  return offset() - from;
+}
+
+uint32_t CodeBuffer::call_register(const Gp& target) {
+  uint32_t from = offset();
+  asm_.call(target);
+  return offset() - from;
 }
 
 void CodeBuffer::jump_address(const void* target) {
@@ -199,10 +214,15 @@ void CodeBuffer::jump_address_if(x86::CondCode condition, const void* target) {
   rel32({0x0f, static_cast<uint8_t>(0x80 + it->second)}, target);
 }
 
-void CodeBuffer::call_cell(const void* cell) {
-  if (space_.contains(cell)) return rel32({0xff, 0x15}, cell);
+uint32_t CodeBuffer::call_cell(const void* cell) {
+  if (space_.contains(cell)) {
+    rel32({0xff, 0x15}, cell);
+    return 6;
+  }
   asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(cell)));
+  uint32_t from = offset();
   asm_.call(x86::qword_ptr(x86::r11));
+  return offset() - from;
 }
 
 void CodeBuffer::jump_cell(const void* cell) {
@@ -286,7 +306,10 @@ Status CodeBuffer::close() {
   if (cold_section_ != nullptr) {
     asm_.section(holder_.textSection());
     in_cold_ = false;
+    tables_.data_at = offset();
     emit_distances();
+  } else {
+    tables_.data_at = offset();
   }
   emit_constants();
   return status();

@@ -89,8 +89,10 @@ class CodeBuffer {
   void trap_row(TrapCode code, Origin at) {
     tables_.traps.push_back({offset(), code, at.loc, at.body});
   }
-  // Records the origin of the call emitted last.
-  void call_row(Origin of) { tables_.calls.push_back({offset(), of.loc, of.body}); }
+  // Records the origin and the site of the call emitted last, and the length of its instruction.
+  void call_row(Origin of, SiteId site, uint32_t bytes) {
+    tables_.calls.push_back({offset(), of.loc, of.body, site & kMostSite, bytes & 15});
+  }
   // Sets the state of the frame from here on. Code without such rows has the usual frame: see
   // frame_row.h.
   void frame_row(FrameState state);
@@ -119,13 +121,17 @@ class CodeBuffer {
   Mem constant64(uint64_t bits) { return constant(bits, 0, 8); }
   Mem constant128(uint64_t low, uint64_t high) { return constant(low, high, 16); }
 
-  // Transfers to absolute addresses: rel32 inside the code space; through r11 outside of it.
-  void call_address(const void* target);
+  // Transfers to absolute addresses: rel32 inside the code space; through r11 outside of it. Calls
+  // return the length of the call instruction.
+  uint32_t call_address(const void* target);
   void jump_address(const void* target);
   // The target must be inside the code space.
   void jump_address_if(x86::CondCode condition, const void* target);
   // Transfers through the 8-byte word at an address. Outside the code space they change r11.
-  void call_cell(const void* cell);
+  uint32_t call_cell(const void* cell);
+  // Calls a label of this body; calls through a register.
+  uint32_t call_label(const Label& l);
+  uint32_t call_register(const Gp& target);
   void jump_cell(const void* cell);
   // cmp dword [word], 0. Outside the code space it changes r11.
   void compare_word_with_0(const void* word);
@@ -194,6 +200,7 @@ class CodeBuffer {
     std::vector<Label> targets;
   };
   static constexpr uint32_t kColdPart = 1u << 30;
+  static constexpr SiteId kMostSite = (1u << 28) - 1;
 
   void load_tls(const Gp& dst, int64_t offset);
   Mem constant(uint64_t low, uint64_t high, uint32_t size);

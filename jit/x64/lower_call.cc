@@ -74,6 +74,7 @@ void Lowering::lower_call(const Inst& i) {
         8, i.origin());
   cur_.imm = i.imm;
   cur_.flags = i.flags;
+  cur_.site = i.site;
   Vreg result, raw;
   if (i.result.valid() && needed(i.result)) {
     result = raw = vreg(i.result);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "profile/base/numbers.h"
-#include "profile/data/text.h"
+#include "profile/formats/llvm_names.h"
 
 namespace uptier::profile {
 namespace {
@@ -37,59 +37,18 @@ std::vector<std::pair<std::string, uint64_t>> most_first(
   return sorted;
 }
 
-std::string plain(std::string name) {
-  for (char& c : name) {
-    const bool breaks = static_cast<unsigned char>(c) <= ' ' ||
-                        std::string_view(":[]@").find(c) != std::string::npos;
-    if (breaks) c = '_';
-  }
-  // In front, LLVM reads a digit as a count, and the marks as remarks and attributes.
-  const bool misread =
-      !name.empty() && std::string_view("0123456789#!").find(name[0]) != std::string_view::npos;
-  if (misread) name.insert(0, 1, '_');
-  return name;
+LlvmNames names_in(const Profile& p) {
+  LlvmNames names;
+  for (const auto& [key, m] : p.methods) names.add(key, m.name);
+  return names;
 }
-
-// Names of methods, each different.
-class UniqueNames {
- public:
-  explicit UniqueNames(const Profile& p) {
-    for (const auto& [key, m] : p.methods) ++uses_[plain(m.name)];
-    for (const auto& [key, m] : p.methods) by_hash_.emplace(name_hash(m.name), key);
-    for (const auto& [key, m] : p.methods) names_.emplace(key, name_of(key, plain(m.name)));
-  }
-
-  std::string of(const MethodKey& key) const {
-    const auto at = names_.find(key);
-    return at != names_.end() ? at->second : name_of(key, "");
-  }
-  // Returns the method whose name has this hash, in the caller's module if there are several.
-  const MethodKey* with_hash(uint64_t hash, uint64_t module) const {
-    const MethodKey* found = nullptr;
-    const auto [from, to] = by_hash_.equal_range(hash);
-    for (auto at = from; at != to; ++at) {
-      if (found == nullptr || at->second.module_key == module) found = &at->second;
-    }
-    return found;
-  }
-
- private:
-  std::string name_of(const MethodKey& key, const std::string& name) const {
-    const auto uses = uses_.find(name);
-    if (!name.empty() && uses != uses_.end() && uses->second == 1) return name;
-    return (name.empty() ? "function" : name) + "." + hex(key.module_key).substr(2) + "." +
-           std::to_string(key.function_index);
-  }
-
-  std::map<std::string, uint64_t> uses_;
-  std::multimap<uint64_t, MethodKey> by_hash_;
-  std::map<MethodKey, std::string> names_;
-};
 
 class CsspgoWriter {
  public:
   CsspgoWriter(const Profile& p, const CallProfile& calls)
-      : profile_(p), calls_(calls), names_(p) {}
+      : profile_(p), calls_(calls), names_(names_in(p)) {
+    for (const auto& [key, m] : p.methods) by_hash_.emplace(name_hash(m.name), key);
+  }
 
   std::string run(Contexts contexts) {
     for (const auto& [key, m] : profile_.methods) {
@@ -110,6 +69,16 @@ class CsspgoWriter {
  private:
   static void add(std::map<SiteId, uint64_t>& to, SiteId site, uint64_t count) {
     if (site <= kMostSite) add_saturating(to[site], count);
+  }
+
+  // Returns the method whose name has this hash, in the caller's module if there are several.
+  const MethodKey* with_hash(uint64_t hash, uint64_t module) const {
+    const MethodKey* found = nullptr;
+    const auto [from, to] = by_hash_.equal_range(hash);
+    for (auto at = from; at != to; ++at) {
+      if (found == nullptr || at->second.module_key == module) found = &at->second;
+    }
+    return found;
   }
 
   void add_method(const MethodProfile& m) {
@@ -157,7 +126,7 @@ class CsspgoWriter {
   void add_callees(const MethodProfile& m, const Anchor& a, uint64_t count,
                    std::map<std::string, uint64_t>& to) const {
     if (a.kind == AnchorKind::kCall) {
-      const MethodKey* callee = names_.with_hash(a.target, m.key.module_key);
+      const MethodKey* callee = with_hash(a.target, m.key.module_key);
       if (callee != nullptr) to[names_.of(*callee)] = count;
       return;
     }
@@ -217,7 +186,8 @@ class CsspgoWriter {
 
   const Profile& profile_;
   const CallProfile& calls_;
-  const UniqueNames names_;
+  const LlvmNames names_;
+  std::multimap<uint64_t, MethodKey> by_hash_;  // by the hash of the name
   std::map<MethodKey, Body> roots_;
   std::string out_;
 };

@@ -37,6 +37,7 @@ class NullRuntime : public Runtime {
   size_t walk(std::span<CallSite>) noexcept override { return 0; }
   size_t trap_stack(std::span<CallSite>) const noexcept override { return 0; }
   std::optional<CodePlace> site_at(const void*) const override { return std::nullopt; }
+  CodeImages code_images() override { return {}; }
   void flush() override {}
   Report report() const override { return {}; }
   SavedReport saved_report() const override { return {}; }

@@ -16,6 +16,11 @@ void add(sampler::StackSampler::Counts& to, const sampler::StackSampler::Counts&
 
 }  // namespace
 
+StackSampling::StackSampling(const Parts& parts)
+    : parts_(parts), signal_(sample_signal(parts.options)), samples_(parts.methods) {
+  if (parts.options.keep_code) kept_ = std::make_unique<KeptCode>(parts.methods);
+}
+
 void StackSampling::say_fallback(const AttachedThread& t) {
   engine_ = t.sampler().engine();
   if (engine_ == parts_.options.sample_engine || fell_back_) return;
@@ -75,7 +80,22 @@ void StackSampling::drain(AttachedThread& t) {
       samples_.take(record_, *parts_.space, *parts_.stubs);
       note_met();
     });
+    const bool kept =
+        kept_ == nullptr || finishes([&] { kept_->add(record_, *parts_.space); });
+    if (!kept) kept_->note_lost();
   }
+}
+
+void StackSampling::before_free(std::span<Version* const> versions) noexcept {
+  drain();
+  if (kept_ == nullptr) return;
+  for (const Version* v : versions) kept_->keep(*v, *parts_.space, *parts_.stubs);
+}
+
+CodeImages StackSampling::code_images() {
+  if (kept_ == nullptr || parts_.space == nullptr) return {};
+  drain();
+  return kept_->images(*parts_.space, *parts_.stubs);
 }
 
 void StackSampling::note_met() {

@@ -24,7 +24,9 @@
 #include "tiering/base/state_lock.h"
 #include "tiering/model/sample_signal.h"
 #include "tiering/model/threads.h"
+#include "tiering/observe/kept_code.h"
 #include "tiering/observe/stack_samples.h"
+#include "uptier/code_image.h"
 #include "uptier/options.h"
 #include "uptier/stack_time.h"
 
@@ -46,8 +48,7 @@ class StackSampling {
     const std::unique_ptr<jit::StubTable>& stubs;
     const jit::Routines& routines;
   };
-  explicit StackSampling(const Parts& parts)
-      : parts_(parts), signal_(sample_signal(parts.options)), samples_(parts.methods) {}
+  explicit StackSampling(const Parts& parts);
 
   // Says whether rings must be drained from time to time.
   bool ticks() const noexcept { return on_.load(std::memory_order_relaxed); }
@@ -56,8 +57,10 @@ class StackSampling {
   void thread_goes(AttachedThread& t) UPTIER_REQUIRES(state_lock);
   // Applies live.sample_hz. Errors: kIo, kInvalidArgument; then nothing is sampled.
   Status change_rate() UPTIER_REQUIRES(state_lock);
-  // Reads all records in the rings. Call it before code is freed that they may name.
+  // Reads all records in the rings.
   void drain() noexcept UPTIER_REQUIRES(state_lock);
+  // Does that, and keeps the code if Options::keep_code asks for it. Call it before it is freed.
+  void before_free(std::span<Version* const> versions) noexcept UPTIER_REQUIRES(state_lock);
   // Returns the methods that samples have met for the first time, since the last call.
   std::vector<MethodId> take_met() { return std::exchange(met_, {}); }
   // Returns the results and losses so far. Of a program with many call paths, these are most of it.
@@ -65,6 +68,8 @@ class StackSampling {
   TimeReport report(Paths paths = Paths::kAll) UPTIER_REQUIRES(state_lock);
   // Returns the time of call paths, up to now, for the profile file.
   TimeProfile profile() UPTIER_REQUIRES(state_lock);
+  // Returns the kept code and samples; empty without Options::keep_code.
+  CodeImages code_images() UPTIER_REQUIRES(state_lock);
 
  private:
   Status begin(AttachedThread& t);
@@ -77,6 +82,7 @@ class StackSampling {
   sampler::HostCode host_;
   SampleSignal signal_;  // before the threads are destroyed
   StackSamples samples_;
+  std::unique_ptr<KeptCode> kept_;  // null without Options::keep_code
   std::vector<MethodId> met_;
   std::atomic<bool> on_{false};
   bool ever_ = false;       // some thread was sampled at some time

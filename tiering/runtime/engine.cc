@@ -196,9 +196,9 @@ Status Engine::start(const CodeEntries& entries) {
   make_owners();
   if (Status s = in_service->open_native_tools(routines); !s) return s;
   reclaimer->set_before_free(
-      [](void* sampling, std::span<Version* const>) noexcept {
+      [](void* sampling, std::span<Version* const> versions) noexcept {
         state_lock.known_held();
-        static_cast<StackSampling*>(sampling)->drain();
+        static_cast<StackSampling*>(sampling)->before_free(versions);
       },
       stack_sampling.get());
   if (options.sample_hz != 0) {

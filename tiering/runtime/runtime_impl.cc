@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cassert>
+#include <mutex>
 #include <string>
 
 #include "jit/code/float_state.h"
 #include "profile/base/wall.h"
 #include "sampler/fuel.h"
+#include "tiering/base/state_lock.h"
+#include "tiering/control/stack_sampling.h"
 #include "tiering/runtime/backtrace.h"
 #include "tiering/runtime/code_entries.h"
 #include "tiering/runtime/ir_text.h"
@@ -202,6 +205,12 @@ size_t RuntimeImpl::trap_stack(std::span<CallSite> sites) const noexcept {
 }
 std::optional<CodePlace> RuntimeImpl::site_at(const void* pc) const {
   return find_site(engine_, pc);
+}
+
+CodeImages RuntimeImpl::code_images() {
+  if (forked()) return {};
+  HeldState lock(engine_.state_mutex);
+  return engine_.stack_sampling->code_images();
 }
 
 // ---- Threads and their stacks -------------------------------------------------------------------
