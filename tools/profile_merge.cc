@@ -27,6 +27,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "profile/algebra/algebra.h"

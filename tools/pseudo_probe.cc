@@ -24,13 +24,15 @@ void tell_losses(const CodeImages& images, const profile::ProbedRun& run) {
   tell(run.left_out, "rows are missing: LLVM has no ids above 65535");
   tell(run.displaced, "freed codes have other addresses than in the run: newer code lay there");
   if (images.codes.empty()) {
-    std::fputs("uptier: pseudo-probes: no code was kept: nothing was compiled, or the option "
-               "keep_code is off\n",
-               stderr);
+    std::fputs(
+        "uptier: pseudo-probes: no code was kept: nothing was compiled, or the option "
+        "keep_code is off\n",
+        stderr);
   } else if (images.stacks.empty()) {
-    std::fputs("uptier: pseudo-probes: no sample was in compiled code, so the profile is empty; "
-               "run longer, or sample more often (--sample=HZ)\n",
-               stderr);
+    std::fputs(
+        "uptier: pseudo-probes: no sample was in compiled code, so the profile is empty; "
+        "run longer, or sample more often (--sample=HZ)\n",
+        stderr);
   }
 }
 
@@ -44,8 +46,8 @@ int make_probe_folder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    return fail(kFailed, folder + ": the directory for --pseudo-probe cannot be made: " +
-                             error.message());
+    return fail(kFailed,
+                folder + ": the directory for --pseudo-probe cannot be made: " + error.message());
   }
   return kOk;
 }

@@ -47,9 +47,9 @@ struct ImageRow {
   Kind kind = Kind::kBlock;
   SiteId site = 0;  // 0: not known
   uint32_t body = 0;
-  uint32_t returns = 0;           // of calls: the offset after the instruction
-  uint32_t callee = kNoCallee;    // of calls: in CodeImages::methods, if it is known
-  bool partial = false;           // of blocks: some copies of it have no row
+  uint32_t returns = 0;         // of calls: the offset after the instruction
+  uint32_t callee = kNoCallee;  // of calls: in CodeImages::methods, if it is known
+  bool partial = false;         // of blocks: some copies of it have no row
 
   bool is_call() const { return kind == Kind::kCall || kind == Kind::kIndirectCall; }
   friend bool operator==(const ImageRow&, const ImageRow&) = default;
@@ -59,12 +59,12 @@ struct CodeImage {
   uint64_t version = 0;  // serial number, as in events
   Tier tier = Tier::kBaseline;
   Copy copy = Copy::kPlain;
-  LoopId loop;                    // where it is entered; none: at its start
-  bool freed = false;             // other code may have the same addresses
-  uint64_t address = 0;           // of the hot part, where it ran last
-  uint64_t cold_address = 0;      // of the cold part, if there is one
-  uint32_t hot_size = 0;          // bytes
-  uint32_t data_at = 0;           // from here to `data_end` lies data: tables, constants
+  LoopId loop;                // where it is entered; none: at its start
+  bool freed = false;         // other code may have the same addresses
+  uint64_t address = 0;       // of the hot part, where it ran last
+  uint64_t cold_address = 0;  // of the cold part, if there is one
+  uint32_t hot_size = 0;      // bytes
+  uint32_t data_at = 0;       // from here to `data_end` lies data: tables, constants
   uint32_t data_end = 0;
   std::vector<uint8_t> bytes;     // the hot part, then the cold part
   std::vector<ImageBody> bodies;  // the first is the method's own
@@ -94,10 +94,10 @@ struct CodeImages {
   std::vector<ImagedMethod> methods;
   std::vector<CodeImage> codes;  // by rising version
   std::vector<ImagedStack> stacks;
-  uint64_t elsewhere = 0;      // samples that were not in a body: in host code, in the runtime
-  uint64_t lost_samples = 0;   // in code that is not among `codes`, or for lack of memory
-  uint64_t lost_codes = 0;     // freed, and not kept for lack of memory
-  uint64_t cut_stacks = 0;     // samples whose outermost frames are missing
+  uint64_t elsewhere = 0;     // samples that were not in a body: in host code, in the runtime
+  uint64_t lost_samples = 0;  // in code that is not among `codes`, or for lack of memory
+  uint64_t lost_codes = 0;    // freed, and not kept for lack of memory
+  uint64_t cut_stacks = 0;    // samples whose outermost frames are missing
 };
 
 }  // namespace uptier

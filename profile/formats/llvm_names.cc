@@ -11,7 +11,7 @@ namespace {
 
 // LLVM takes these and all that follows for additions of a compiler.
 constexpr std::array<std::string_view, 11> kEndings = {
-    ".llvm.",  ".part.", ".__uniq.", ".isra.",   ".constprop.", ".lto_priv.",
+    ".llvm.",   ".part.", ".__uniq.", ".isra.",   ".constprop.", ".lto_priv.",
     ".cleanup", ".cold",  ".warm",    ".destroy", ".resume"};
 
 std::string plain(std::string name) {

@@ -16,7 +16,8 @@ constexpr size_t kBlock = 64;
 std::array<uint32_t, 64> sines() {
   std::array<uint32_t, 64> t{};
   for (size_t i = 0; i < t.size(); ++i) {
-    t[i] = static_cast<uint32_t>(std::floor(std::abs(std::sin(static_cast<double>(i + 1))) * 0x1p32));
+    t[i] =
+        static_cast<uint32_t>(std::floor(std::abs(std::sin(static_cast<double>(i + 1))) * 0x1p32));
   }
   return t;
 }

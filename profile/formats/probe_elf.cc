@@ -140,7 +140,7 @@ class ElfWriter {
   void put_symbols() {
     std::string table(sizeof(Elf64_Sym), '\0');
     std::string names("\0code.elf", 10);  // with its end
-    Elf64_Sym file{};  // llvm-bolt wants to know where local symbols come from
+    Elf64_Sym file{};                     // llvm-bolt wants to know where local symbols come from
     file.st_name = 1;
     file.st_info = ELF64_ST_INFO(STB_LOCAL, STT_FILE);
     file.st_shndx = SHN_ABS;
@@ -159,7 +159,7 @@ class ElfWriter {
     Elf64_Shdr& s = put_section(".symtab", SHT_SYMTAB, table);
     s.sh_entsize = sizeof(Elf64_Sym);
     s.sh_addralign = 8;
-    s.sh_link = static_cast<uint32_t>(sections_.size());      // the names, which follow
+    s.sh_link = static_cast<uint32_t>(sections_.size());     // the names, which follow
     s.sh_info = static_cast<uint32_t>(symbols_.size()) + 2;  // all are local
     put_section(".strtab", SHT_STRTAB, names);
   }

@@ -38,9 +38,8 @@ class PartTree {
       if (part.holds(p.address)) own_[p.body].push_back(p);
     }
     for (auto& probes : own_) {
-      std::ranges::sort(probes, {}, [](const PlacedProbe& p) {
-        return std::tuple(p.address, p.id, p.kind);
-      });
+      std::ranges::sort(probes, {},
+                        [](const PlacedProbe& p) { return std::tuple(p.address, p.id, p.kind); });
     }
     for (size_t b = code.bodies.size(); b-- > 1;) {
       const bool needed = !own_[b].empty() || !inlined_[b].empty();

@@ -123,8 +123,8 @@ class RunMaker {
     for (const int part : {0, 1}) {
       if (size_of(c, part) == 0) continue;
       const auto from = bytes.begin() + (part == 0 ? 0 : c.hot_size);
-      to.parts.push_back({places_[code].parts[part],
-                          {from, from + static_cast<ptrdiff_t>(size_of(c, part))}});
+      to.parts.push_back(
+          {places_[code].parts[part], {from, from + static_cast<ptrdiff_t>(size_of(c, part))}});
     }
     std::vector<bool> known(c.bodies.size(), true);
     for (size_t b = 0; b < c.bodies.size(); ++b) {

@@ -132,9 +132,14 @@ class PseudoProbe : public ToolDir {
   // Programs with loops, branches, calls of all kinds, and inlined bodies in inlined bodies.
   void make() {
     Options o;
-    for (auto [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
-             {"keep_code", "on"}, {"policy", "always"}, {"workers", "0"}, {"flush_first", "1"},
-             {"interval", "2"}, {"overhead_budget", "0"}, {"measure_rates", "off"}}) {
+    for (auto [name, value] :
+         std::initializer_list<std::pair<const char*, const char*>>{{"keep_code", "on"},
+                                                                    {"policy", "always"},
+                                                                    {"workers", "0"},
+                                                                    {"flush_first", "1"},
+                                                                    {"interval", "2"},
+                                                                    {"overhead_budget", "0"},
+                                                                    {"measure_rates", "off"}}) {
       ASSERT_TRUE(o.set(name, value).ok()) << name;
     }
     shop_ = std::make_unique<Workshop>(o);
@@ -182,7 +187,8 @@ class PseudoProbe : public ToolDir {
       for (const ImageRow& r : images.codes[c].rows) {
         for (size_t callers = 0; callers < 3; ++callers) {
           ImagedStack s{{{c, r.offset}}, 1, 1000 * (1 + random.below(50))};
-          for (size_t i = 0; i < callers; ++i) s.frames.push_back(calls[random.below(calls.size())]);
+          for (size_t i = 0; i < callers; ++i)
+            s.frames.push_back(calls[random.below(calls.size())]);
           if (is_plain(images, s)) images.stacks.push_back(std::move(s));
         }
       }
@@ -294,7 +300,8 @@ TEST_F(PseudoProbe, profgen_counts_as_the_rows_do) {
   EXPECT_EQ(difference(profgen("--unsymbolized-profile=flat.txt --use-offset=false"), flat), "");
   const ProbeCounts contexts = Truth(images).with_contexts();
   EXPECT_GT(contexts.size(), 2 * flat.size());
-  EXPECT_EQ(difference(profgen(std::string(kContexts) + "--perfscript=contexts.txt"), contexts), "");
+  EXPECT_EQ(difference(profgen(std::string(kContexts) + "--perfscript=contexts.txt"), contexts),
+            "");
 }
 
 // Returns the probes that llvm-bolt lists: address, function, id and kind.
@@ -323,8 +330,9 @@ TEST_F(PseudoProbe, bolt_lists_every_row) {
   for (const profile::ProbedCode& c : run.file.codes) {
     for (const profile::PlacedProbe& p : c.probes) {
       static constexpr const char* kKinds[] = {"Block", "IndirectCall", "DirectCall"};
-      rows.insert(std::to_string(p.address) + " " + run.file.functions[c.bodies[p.body].function].name +
-                  " " + std::to_string(p.id) + " " + kKinds[static_cast<int>(p.kind)]);
+      rows.insert(std::to_string(p.address) + " " +
+                  run.file.functions[c.bodies[p.body].function].name + " " + std::to_string(p.id) +
+                  " " + kKinds[static_cast<int>(p.kind)]);
     }
   }
   ASSERT_GT(rows.size(), 50u);
@@ -344,7 +352,9 @@ TEST_F(PseudoProbe, a_run_writes_what_llvm_reads) {
     samples += std::stoull(line.substr(line.find(':') + 1));
   }
   EXPECT_GT(samples, 20'000u) << "microseconds";
-  EXPECT_EQ(slurp(path("out/code.elf")).substr(0, 4), "\x7f" "ELF");
+  EXPECT_EQ(slurp(path("out/code.elf")).substr(0, 4),
+            "\x7f"
+            "ELF");
   if (!installed("llvm-profgen-22")) GTEST_SKIP() << "SKIPPED: llvm-profgen-22 is not installed";
   in_dir("cp out/* .");
   uint64_t flat = 0, contexts = 0;

@@ -80,8 +80,7 @@ void StackSampling::drain(AttachedThread& t) {
       samples_.take(record_, *parts_.space, *parts_.stubs);
       note_met();
     });
-    const bool kept =
-        kept_ == nullptr || finishes([&] { kept_->add(record_, *parts_.space); });
+    const bool kept = kept_ == nullptr || finishes([&] { kept_->add(record_, *parts_.space); });
     if (!kept) kept_->note_lost();
   }
 }

@@ -42,8 +42,7 @@ constexpr uint32_t kIndirectBytes = 2;
 }  // namespace
 
 uint32_t KeptCode::number_of(MethodId m) {
-  const auto [at, fresh] =
-      numbers_.try_emplace(m.number(), static_cast<uint32_t>(named_.size()));
+  const auto [at, fresh] = numbers_.try_emplace(m.number(), static_cast<uint32_t>(named_.size()));
   if (fresh) named_.push_back({{}, "method " + std::to_string(m.index()), 0});
   ImagedMethod& to = named_[at->second];
   const Method* method = to.cfg_hash == 0 ? methods_.known(m) : nullptr;

@@ -43,11 +43,11 @@ ProbedFile sample_file() {
 }
 
 TEST(ProbeFiles, each_part_has_a_record_with_inlined_records_in_it) {
-  const std::string hot = guid("top") + bytes({2, 1}) +                             // 2 probes, 1 body
-                          bytes({1, 0, 0x00, 0x10, 0, 0, 0, 0, 0, 0}) +             // block 1
-                          bytes({3, 0x81, 8}) +                                     // call 3
-                          bytes({0xac, 0x02}) + guid("leaf") + bytes({1, 0}) +      // at call 300
-                          bytes({1, 0x80, 0x7c});                                   // 4 bytes before
+  const std::string hot = guid("top") + bytes({2, 1}) +                         // 2 probes, 1 body
+                          bytes({1, 0, 0x00, 0x10, 0, 0, 0, 0, 0, 0}) +         // block 1
+                          bytes({3, 0x81, 8}) +                                 // call 3
+                          bytes({0xac, 0x02}) + guid("leaf") + bytes({1, 0}) +  // at call 300
+                          bytes({1, 0x80, 0x7c});                               // 4 bytes before
   const std::string cold = guid("top") + bytes({2, 0}) +
                            bytes({1, 0x20, 0x00, 0x90, 0, 0, 0, 0, 0, 0}) +  // the sentinel
                            bytes({2, 0x80, 0});
@@ -55,9 +55,9 @@ TEST(ProbeFiles, each_part_has_a_record_with_inlined_records_in_it) {
 }
 
 TEST(ProbeFiles, each_function_has_a_description) {
-  EXPECT_EQ(probe_desc_section(sample_file()),
-            guid("top") + bytes({5, 0, 0, 0, 0, 0, 0, 0, 3}) + "top" + guid("leaf") +
-                bytes({6, 0, 0, 0, 0, 0, 0, 0, 4}) + "leaf");
+  EXPECT_EQ(probe_desc_section(sample_file()), guid("top") + bytes({5, 0, 0, 0, 0, 0, 0, 0, 3}) +
+                                                   "top" + guid("leaf") +
+                                                   bytes({6, 0, 0, 0, 0, 0, 0, 0, 4}) + "leaf");
 }
 
 template <class T>
