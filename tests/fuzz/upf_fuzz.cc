@@ -169,7 +169,7 @@ void feed_pieces(const Bytes& source) {
     pieces.push_back({source.data() + at, std::min(kSize, source.size() - at)});
   }
   profile::GatheredSum sum;
-  if (!profile::add_pieces(pieces, sum).ok()) return;
+  if (!profile::add_pieces(pieces, sum).ok() || sum.empty()) return;  // nothing: not written
   Bytes file = profile::gathered_header(1);
   file.insert(file.end(), source.begin(), source.end());
   Result<ProfileFile> read = profile_from_file(file);

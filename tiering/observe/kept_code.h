@@ -18,6 +18,7 @@
 #include "jit/code/code_space.h"
 #include "jit/code/stubs.h"
 #include "sampler/stack_record.h"
+#include "tiering/base/state_lock.h"
 #include "tiering/model/method_table.h"
 #include "uptier/code_image.h"
 
@@ -40,7 +41,8 @@ class KeptCode {
   // Counts a record that was read, and for which there was no memory.
   void note_lost() noexcept { ++lost_samples_; }
 
-  CodeImages images(const jit::CodeSpace& space, const jit::StubTable& stubs);
+  CodeImages images(const jit::CodeSpace& space, const jit::StubTable& stubs)
+      UPTIER_REQUIRES(state_lock);
 
  private:
   using Stack = std::vector<std::pair<uint64_t, uint32_t>>;  // serial and offset, innermost first

@@ -154,6 +154,7 @@ UPTIER_UNCHECKED DataSources::Gathering::Gathering(DataSources& sources) : sourc
   sources_.gathering_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   // After this, the destructor would not run if something threw.
   const bool asked = finishes([&] {
+    sources_.mutex_.known_held();
     asked_.reserve(sources_.entries_.size());
     data_.lists.emplace_back().copy(profile::gathered_header(new_number(this)));
     append(data_.lists.back());

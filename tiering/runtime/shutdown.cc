@@ -88,7 +88,11 @@ void Shutdown::end_records() {
   }
   if (!saved) saving_.save_at_end();
   HeldState lock(engine_.state_mutex);
-  if (!finishes([&] { tell_first_calls_locked(); })) engine_.observer->trace.note_lost_event();
+  const bool told = finishes([&] {
+    state_lock.known_held();
+    tell_first_calls_locked();
+  });
+  if (!told) engine_.observer->trace.note_lost_event();
   engine_.observer->trace.finish();
   engine_.events.emit({.kind = EventKind::kEnded});
 }

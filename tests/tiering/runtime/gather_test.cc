@@ -400,6 +400,8 @@ b0(v0: i64):
   v1 = call @leaf(v0)
   v2 = call @leaf(v1)
   v3 = call @leaf(v2)
+  v4 = eqz.i64 v3
+  v5 = eqz.i64 v0
 )" + more +
          "}\n";
 }
@@ -408,13 +410,14 @@ b0(v0: i64):
 // code's hash are found by the new one.
 TEST_F(Gather, changed_methods_name_the_code_that_they_were_made_from) {
   const std::string texts[] = {
-      work("  branch v3, b1, b2\nb1:\n  return v3\nb2:\n  return v0\n"),
-      work("  branch v3, b1, b2\nb1:\n  return v3\nb2:\n  branch v0, b3, b4\nb3:\n  return v0\n"
+      work("  branch v4, b1, b2\nb1:\n  return v3\nb2:\n  return v0\n"),
+      work("  branch v4, b1, b2\nb1:\n  return v3\nb2:\n  branch v5, b3, b4\nb3:\n  return v0\n"
            "b4:\n  return v1\n")};
   std::string hashes[2];
   for (int run = 0; run < 2; ++run) {
     IrRuntime r(parse_or_die(texts[run]), options("p.upf"));
-    for (uint64_t i = 0; i < 50; ++i) r.call("work", {i});
+    ThreadScope scope(*r.runtime);
+    for (uint64_t i = 0; i < 50; ++i) ASSERT_TRUE(r.call("work", {i}).ok());
     r.runtime->flush();
     for (const auto& [key, m] : r.runtime->profile().methods) {
       if (m.name == "work") hashes[run] = profile::hex(m.schema.cfg_hash);
