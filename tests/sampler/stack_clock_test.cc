@@ -1,4 +1,5 @@
-// StackSampler and its clocks: the weights add up to the processor time, at any rate.
+// StackSampler and its clocks: at any rate, the weights add up to the processor time until the last
+// sample.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <time.h>
@@ -44,6 +45,7 @@ struct Sampled {
   static constexpr int kSignal = 45;
   StackSampler sampler;
   uint64_t walks = 0;
+  uint64_t last_walk = 0;  // processor time of the thread
 
   explicit Sampled(SampleEngine engine) {
     struct sigaction action = {};
@@ -53,8 +55,11 @@ struct Sampled {
     clockid_t clock = 0;
     pthread_getcpuclockid(pthread_self(), &clock);
     sampler.set_up(
-        [](void* me, void*, StackRecord&) noexcept { ++static_cast<Sampled*>(me)->walks; }, this,
-        clock);
+        [](void* me, void*, StackRecord&) noexcept {
+          ++static_cast<Sampled*>(me)->walks;
+          static_cast<Sampled*>(me)->last_walk = cpu_ns();
+        },
+        this, clock);
     t_sampler = &sampler;
     Status s = sampler.prepare(engine, kSignal, 1 << 20);
     EXPECT_TRUE(s.ok()) << (s.ok() ? "" : s.error().message);
@@ -78,11 +83,8 @@ struct Sampled {
 
 class StackClock : public testing::TestWithParam<SampleEngine> {};
 
-// The end of a run may miss the last period, 10.9 ms at most. Timers come at ticks of the kernel,
-// and on a busy machine several ticks may hit other threads.
-uint64_t most_missing(SampleEngine e) {
-  return e == SampleEngine::kCpuTimer ? 40'000'000 : 16'000'000;
-}
+// How far two readings of the thread's clock may lie apart, ns: a busy machine takes its time away.
+constexpr double kNear = 5e6;
 
 TEST_P(StackClock, weights_add_up_to_the_processor_time) {
   for (uint64_t hz : {100, 1000, 5000}) {
@@ -91,14 +93,14 @@ TEST_P(StackClock, weights_add_up_to_the_processor_time) {
     uint64_t before = cpu_ns();
     burn(400'000'000);
     s.sampler.change(0);
-    uint64_t used = cpu_ns() - before;
+    uint64_t end = cpu_ns();
     auto [samples, ns] = s.read();
     StackSampler::Counts c = s.sampler.counts();
-    EXPECT_GT(samples, 20u) << hz;
+    EXPECT_GT(samples, 10u) << hz;
     EXPECT_EQ(samples, s.walks);
     EXPECT_EQ(c.dropped, 0u);
-    EXPECT_LE(c.asked_ns - ns, most_missing(GetParam())) << hz;
-    EXPECT_NEAR(static_cast<double>(c.asked_ns), static_cast<double>(used), 2e6) << hz;
+    EXPECT_NEAR(static_cast<double>(ns), static_cast<double>(s.last_walk - before), kNear) << hz;
+    EXPECT_NEAR(static_cast<double>(c.asked_ns), static_cast<double>(end - before), kNear) << hz;
   }
 }
 
@@ -110,14 +112,13 @@ TEST_P(StackClock, a_stopped_clock_is_quiet_and_goes_on_at_another_rate) {
   EXPECT_GT(s.read().first, 5u);
   burn(50'000'000);
   EXPECT_EQ(s.read().first, 0u);
-  uint64_t asked = s.sampler.counts().asked_ns;
   s.sampler.change(500);
+  uint64_t before = cpu_ns();
   burn(100'000'000);
   s.sampler.change(0);
   auto [samples, ns] = s.read();
-  EXPECT_GT(samples, 10u);
-  EXPECT_NEAR(static_cast<double>(ns), static_cast<double>(s.sampler.counts().asked_ns - asked),
-              static_cast<double>(most_missing(GetParam())));
+  EXPECT_GT(samples, 5u);
+  EXPECT_NEAR(static_cast<double>(ns), static_cast<double>(s.last_walk - before), kNear);
 }
 
 // Another thread starts and stops the sampler in the middle of signals.
