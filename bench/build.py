@@ -24,10 +24,10 @@ def timed(command, tree):
     environment = {**os.environ, "CCACHE_DISABLE": "1"}
     start, before = time.monotonic(), os.times()
     done = subprocess.run(command, cwd=tree, env=environment, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wall, after = time.monotonic() - start, os.times()
     if done.returncode != 0:
-        raise SystemExit(f"failed: {' '.join(command)}\n{done.stderr[-2000:]}")
+        raise SystemExit(f"failed: {' '.join(command)}\n{done.stdout[-4000:]}{done.stderr[-1000:]}")
     cpu = after.children_user - before.children_user + after.children_system - before.children_system
     return {"wall_s": round(wall, 1), "cpu_s": round(cpu, 1)}
 

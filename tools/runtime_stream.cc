@@ -134,13 +134,21 @@ void RuntimeStream::tell_edges(const Event& e, uptier_trace_event* task, uint64_
     const bool asked_for = request != requests_.end() && e.tier == Tier::kOptimized &&
                            e.copy == Copy::kPlain && request->second.at_ns <= begun_ns;
     if (!asked_for) return;
-    tell_edge("requested", request->second.decision, task, e);
+    tell_edge("requested", request->second.task, task, e);
     requests_.erase(request);
   } else if (e.kind == EventKind::kInstalled) {
     auto compilation = compilations_.find(e.version);
     if (compilation == compilations_.end()) return;
     tell_edge("made", compilation->second, task, e);
     compilations_.erase(compilation);
+    installs_[e.version] = {task, e.at_ns};
+  } else if (e.kind == EventKind::kEntered) {
+    // Frames may enter the code a moment before the record of its install is made.
+    auto install = installs_.find(e.version);
+    if (install == installs_.end() || install->second.at_ns > begun_ns) return;
+    tell_edge("waits for", install->second.task, task, e);
+  } else if (e.kind == EventKind::kFreed) {
+    installs_.erase(e.version);
   }
 }
 

@@ -5,7 +5,8 @@
 //   tasks   add, describe, compile, install, first call, OSR in, OSR out, deopt, retire, reclaim, move,
 //           evict, flush, decide, remove, forget, save, pause (of the worker), and what failed
 //   edges   "requested", from a decision to the compilation that it asked for; "made", from a
-//           compilation to the install of its version. The source ends before the target begins
+//           compilation to the install of its version; "waits for", from the install to each entry
+//           of a frame (OSR) into the version. The source ends before the target begins
 //
 // A task is named after its kind and its method. It has the time and the thread of the event, not of its
 // delivery; events too short to measure have the length 0. Its metadata are the method's id and the
@@ -59,13 +60,14 @@ class RuntimeStream final : public EventSubscriber {
   std::map<MethodId, std::string> names_;
   std::map<uint64_t, uptier_trace_event*> nodes_;  // by serial number
   std::map<std::tuple<std::string_view, MethodId, uint64_t>, uptier_trace_event*> constructs_;
-  // Decisions whose compilation has not been told of, by method and loop.
-  struct Request {
-    uptier_trace_event* decision;
+  struct Ended {
+    uptier_trace_event* task;
     uint64_t at_ns;
   };
-  std::map<std::pair<MethodId, LoopId>, Request> requests_;
+  // Decisions whose compilation has not been told of, by method and loop.
+  std::map<std::pair<MethodId, LoopId>, Ended> requests_;
   std::map<uint64_t, uptier_trace_event*> compilations_;  // not installed yet, by serial number
+  std::map<uint64_t, Ended> installs_;                    // not freed yet, by serial number
   uptier_trace_event* pause_ = nullptr;
   uint64_t pausing_ = 0;  // the instance of a pause that lasts
 };

@@ -119,37 +119,43 @@ TEST_F(RuntimeStreamTest, frames_that_leave_and_enter_code_are_told_apart) {
 }
 
 // An edge is a dependence: its source has ended when its target begins.
-TEST_F(RuntimeStreamTest, edges_lead_from_requests_to_compilations_to_installs) {
-  const RunResult r = in_dir(UPTIER_TOOL " run --events e.jsonl " + wasm_path("mix"));
-  EXPECT_EQ(r.out, expected_output("mix"));
+TEST_F(RuntimeStreamTest, edges_lead_from_requests_to_compilations_to_installs_to_entries) {
   struct Task {
     std::string verb;
     uint64_t method = 0, begun_ns = 0, ended_ns = 0;
   };
-  std::ifstream in(path("e.jsonl"));
-  std::map<uint64_t, Task> last;  // by construct
   std::map<std::string, int> edges;
   int installs = 0;
-  for (std::string line; std::getline(in, line);) {
-    const json j = json::parse(line);
-    if (j["stream"] != "uptier") continue;
-    if (j["kind"] == "task" && j["phase"] == "begin") {
-      const std::string verb = verb_of(j["event"]["name"]);
-      installs += verb == "install";
-      const uint64_t method = j.value("metadata", json::object()).value("method", 0u);
-      last[j["event"]["id"]] = {verb, method, j["ns"], 0};
-    } else if (j["kind"] == "task") {
-      last[j["event"]["id"]].ended_ns = j["ns"];
-    } else if (j["kind"] == "edge") {
-      const Task from = last[j["parent"]], to = last[j["event"]["id"]];
-      ++edges[from.verb + " " + j["text"].get<std::string>() + " " + to.verb];
-      EXPECT_EQ(from.method, to.method) << line;
-      EXPECT_LE(from.ended_ns, to.begun_ns) << line;
+  for (const std::string program : {"mix", "phases"}) {
+    const std::string stress = program == "mix" ? "" : "--stress=osr=every:3,osr_out=every:5 ";
+    const RunResult r =
+        in_dir(UPTIER_TOOL " run " + stress + "--events e.jsonl " + wasm_path(program));
+    EXPECT_EQ(r.out, expected_output(program));
+    std::ifstream in(path("e.jsonl"));
+    std::map<uint64_t, Task> last;  // by construct
+    for (std::string line; std::getline(in, line);) {
+      const json j = json::parse(line);
+      if (j["stream"] != "uptier") continue;
+      if (j["kind"] == "task" && j["phase"] == "begin") {
+        const std::string verb = verb_of(j["event"]["name"]);
+        installs += verb == "install";
+        const uint64_t method = j.value("metadata", json::object()).value("method", 0u);
+        last[j["event"]["id"]] = {verb, method, j["ns"], 0};
+      } else if (j["kind"] == "task") {
+        last[j["event"]["id"]].ended_ns = j["ns"];
+      } else if (j["kind"] == "edge") {
+        const Task from = last[j["parent"]], to = last[j["event"]["id"]];
+        ++edges[from.verb + " " + j["text"].get<std::string>() + " " + to.verb];
+        EXPECT_EQ(from.method, to.method) << line;
+        EXPECT_LE(from.ended_ns, to.begun_ns) << line;
+      }
     }
   }
-  EXPECT_EQ(edges.size(), 2u);
+  EXPECT_EQ(edges.size(), 4u);
   EXPECT_GT(edges["decide requested compile"], 0);
   EXPECT_EQ(edges["compile made install"], installs);
+  EXPECT_GT(edges["install waits for OSR in"], 0);
+  EXPECT_GT(edges["install waits for OSR out"], 0);
 }
 
 TEST_F(RuntimeStreamTest, file_of_events_on_a_full_disk_is_a_failure_but_not_the_programs) {

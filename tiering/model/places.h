@@ -13,8 +13,8 @@
 //   frames of its code           its versions are freed when no frame is left (reclaimer.h)
 //   frames that exit code of     its host is kept until none is left, and told first (retired_hosts.h);
 //     a retired method             a removed method has no such frames
-//   threads that found it in     all have been quiescent since, or stand still and hold no address
-//     service, in slow paths       of it (Reclaimer::leave)
+//   threads that found it in     all have been quiescent since, or stand still and have not pinned
+//     service, in slow paths       it (Reclaimer::leave, method_pin.h)
 //   code of other methods that   Version::refers_to lists it; such code in service is withdrawn, as if
 //     calls it, has inlined it,    it were evicted, and its frames are called back; waits until it is
 //     or compares its stub         freed. Code compiled later calls Routines::gone() instead

@@ -23,6 +23,7 @@
 
 #include "sampler/context.h"
 #include "sampler/fuel.h"
+#include "tiering/model/method_pin.h"
 #include "uptier/runtime.h"
 
 namespace uptier::jit {
@@ -55,6 +56,7 @@ class NativeStack {
   const jit::HostExit* host_exits = nullptr;  // AttachedThread::host_exits
   int64_t fuel = sampler::kFuelWithoutEnd;    // of its innermost invoke
   tiering::InvokeFrame* invokes = nullptr;    // the innermost; see thread_stop.h
+  tiering::MethodPin::List pins;              // also while the thread is on the stack
   // The registers of callers: a copy of the library's frames that suspended the stack, from below
   // the frame of HostStacks' switch to above the frame of its C function. The frames themselves no
   // longer exist when the reclaimer looks.
@@ -103,6 +105,12 @@ class ThreadStacks {
     look_suspended(*own_, look);
     for (const auto& s : others_) look_suspended(*s, look);
   }
+  // Calls `look(const Method*)` for the method of each pin.
+  template <typename F>
+  void each_pinned(F look) const {
+    look_pinned(*own_, look);
+    for (const auto& s : others_) look_pinned(*s, look);
+  }
 
  private:
   template <typename F>
@@ -112,6 +120,11 @@ class ThreadStacks {
     look(Words{s.top, s.high});
     auto from = reinterpret_cast<uintptr_t>(s.registers.data());
     look(Words{from, from + sizeof s.registers});
+  }
+
+  template <typename F>
+  static void look_pinned(const NativeStack& s, F look) {
+    for (const MethodPin* p = s.pins.innermost; p != nullptr; p = p->outer()) look(p->method());
   }
 
   std::unique_ptr<NativeStack> own_;

@@ -4,16 +4,12 @@
 
 namespace uptier::tiering {
 
-StillHere::StillHere(AttachedThread* here) noexcept : thread_(here) {
-  bool runs = thread_ != nullptr &&
-              thread_->blocked.load(std::memory_order_relaxed) == AttachedThread::kRunning;
-  if (!runs) thread_ = nullptr;
-  if (runs) thread_->enter_blocked(__builtin_frame_address(0));
-  assert(thread_ == nullptr || thread_->blocked != AttachedThread::kRunning);
-}
-
-StillHere::~StillHere() {
-  if (thread_ != nullptr) thread_->leave_blocked();
+AttachedThread* StillHere::enter(AttachedThread* here) noexcept {
+  if (here == nullptr) return nullptr;
+  if (here->blocked.load(std::memory_order_relaxed) != AttachedThread::kRunning) return nullptr;
+  here->enter_blocked(__builtin_frame_address(0));
+  assert(here->blocked.load(std::memory_order_relaxed) != AttachedThread::kRunning);
+  return here;
 }
 
 }  // namespace uptier::tiering

@@ -3,7 +3,6 @@
 #include <cassert>
 
 #include "jit/code/leave.h"
-#include "tiering/model/thread.h"
 #include "tiering/runtime/engine.h"
 #include "tiering/runtime/guest_waits.h"
 #include "tiering/runtime/traps.h"
@@ -53,11 +52,7 @@ const Version* BaselineFrames::enterable_version(Method& m) noexcept {
   for (int tries = 0; tries < 100; ++tries) {
     const Version* v = m.enterable.load(std::memory_order_acquire);
     if (usable(v)) return v;
-    AttachedThread* t = engine_.here();
-    if (t != nullptr) t->enter_blocked(__builtin_frame_address(0));
-    bool made = guest_waits_.make_enterable(m);
-    if (t != nullptr) t->leave_blocked();
-    if (!made) return nullptr;
+    if (!guest_waits_.make_enterable(m)) return nullptr;
   }
   return nullptr;
 }

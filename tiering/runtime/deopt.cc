@@ -94,7 +94,7 @@ jit::Leave Deopt::leave_for_host(Method& m, jit::LeaveState& s, const jit::Code&
 void Deopt::count_exit(Method& m, uint32_t exit) noexcept {
   if (!m.shape.made()->exits.count(exit)) return;
   if (!guest_waits_.try_consider_exit(m, exit)) return m.shape.made()->exits.ask_again(exit);
-  guest_waits_.wake_worker();
+  guest_waits_.wake_worker(m);
 }
 
 }  // namespace uptier::tiering

@@ -12,6 +12,7 @@
 #include "tiering/compile/method_compiler.h"
 #include "tiering/model/event_of.h"
 #include "tiering/model/looking_around.h"
+#include "tiering/model/still_here.h"
 #include "tiering/runtime/compilations.h"
 #include "tiering/runtime/engine.h"
 #include "tiering/runtime/installer.h"
@@ -21,6 +22,7 @@
 namespace uptier::tiering {
 
 bool EnterableCode::make_enterable(Method& m) noexcept {
+  StillHere still(engine_.here());
   jit::StandardFloats floats;
   for (int tries = 0; tries < 2; ++tries) {
     bool made = false;

@@ -31,8 +31,6 @@ namespace uptier::tiering {
 // If memory runs out, the compilation is tried once more: some may have been freed meanwhile.
 bool FirstCalls::first_call(Method& m) noexcept {
   const Engine::Delivery delivery(engine_);
-  __builtin_unwind_init();  // spills registers: a caller may keep the method's address in one, and
-                            // stacks are scanned for it
   StillHere still(engine_.here());
   for (int tries = 0; tries < 2; ++tries) {
     bool made = false;

@@ -47,7 +47,7 @@ void FrameMoves::ask_for_newer(Method& m, uint32_t loop, const jit::Code& from,
   n.kind = sampler::NoteKind::kWantNewer;
   n.method = m.id.index();
   n.loop = loop;
-  if (t->ring().push(n, {})) return guest_waits_.wake_worker();
+  if (t->ring().push(n, {})) return guest_waits_.wake_worker(m);
   // The ring is full: poll again at the next header.
   m.shape->osr_asked[loop].store(false, std::memory_order_relaxed);
   raise_word(word, OsrOut::kNewer);

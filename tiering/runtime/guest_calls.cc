@@ -38,7 +38,7 @@ const void* GuestCalls::enter(uint32_t index) noexcept {
   Method& m = engine_.method(index);
   if (m.wake_after_call.load(std::memory_order_relaxed)) {
     m.wake_after_call.store(false, std::memory_order_relaxed);
-    guest_waits_.wake_worker();
+    guest_waits_.wake_worker(m);
   }
   AttachedThread* t = engine_.here();
   if (t != nullptr && t->stop.due()) {

@@ -146,7 +146,7 @@ const void* GuestLoops::stress_arrival(Method& m, uint32_t loop, AttachedThread&
       engine_.stress.point(StressKind::kOsr, m.id.index(), loop)) {
     if (m.shape->osr[loop].load(std::memory_order_acquire) == nullptr) {
       guest_waits_.compile_now(
-          {.method = m.id, .tier = Tier::kOptimized, .osr_loop = LoopId(loop)});
+          m, {.method = m.id, .tier = Tier::kOptimized, .osr_loop = LoopId(loop)});
     }
     if (const Version* v = m.shape->osr[loop].load(std::memory_order_acquire)) {
       m.shape.made()->osr_entries.fetch_add(1, std::memory_order_relaxed);

@@ -9,6 +9,7 @@
 #include "tiering/control/copy_control.h"
 #include "tiering/control/frequent_exits.h"
 #include "tiering/control/rate_control.h"
+#include "tiering/model/thread.h"
 #include "tiering/runtime/compilations.h"
 #include "tiering/runtime/engine.h"
 #include "tiering/runtime/enterable_code.h"
@@ -20,12 +21,19 @@
 
 namespace uptier::tiering {
 
+MethodPin::List* GuestWaits::pins() const noexcept {
+  AttachedThread* t = engine_.here();
+  return t == nullptr ? nullptr : &t->stacks.current().pins;
+}
+
 bool GuestWaits::first_call(Method& m) noexcept {
+  const MethodPin pin(pins(), m);
   add(Why::kFirstCall);
   return first_calls_.first_call(m);
 }
 
 bool GuestWaits::make_enterable(Method& m) noexcept {
+  const MethodPin pin(pins(), m);
   add(Why::kEnterable);
   return enterable_code_.make_enterable(m);
 }
@@ -44,6 +52,7 @@ bool GuestWaits::try_consider_exit(Method& m, uint32_t exit) noexcept {
 
 bool GuestWaits::know_loops(Method& m) {
   if (m.has_shape()) return true;
+  const MethodPin pin(pins(), m);
   add(Why::kHostLoops);
   return host_loops_.know_loops(m);
 }
@@ -65,12 +74,16 @@ void GuestWaits::back_in_host(AttachedThread& t) noexcept {
   quiescence_.back_in_host(t);
 }
 
-void GuestWaits::wake_worker() noexcept {
-  if (!engine_.worker_wake->has_thread()) add(Why::kWorkerless);
+void GuestWaits::wake_worker(const Method& m) noexcept {
+  if (engine_.worker_wake->has_thread()) return engine_.worker_wake->wake();
+  const MethodPin pin(pins(), m);
+  add(Why::kWorkerless);
   engine_.worker_wake->wake();
 }
 
-void GuestWaits::compile_now(const Plan& plan) noexcept {
+void GuestWaits::compile_now(const Method& m, const Plan& plan) noexcept {
+  assert(plan.method == m.id);
+  const MethodPin pin(pins(), m);
   add(Why::kStress);
   compilations_.compile_and_install(plan);
 }

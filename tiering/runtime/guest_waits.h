@@ -2,7 +2,8 @@
 // compilation, or for the worker's work.
 //
 // The law of guest.h forbids waiting; these are the exceptions (docs/notes/0003), each counted.
-// Code in a steady state has none of them, so a count that keeps rising is a defect.
+// Code in a steady state has none of them, so a count that keeps rising is a defect. What may run
+// the host's functions pins the method that the caller is reading (method_pin.h).
 //
 //   Thread: any.
 #pragma once
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tiering/model/method_pin.h"
 #include "uptier/ids.h"
 #include "uptier/plan.h"
 
@@ -72,16 +74,18 @@ class GuestWaits {
   void refuse_frame(Method& m, const Version& v, const jit::SlotLaw& broken);
   // See Quiescence.
   void back_in_host(AttachedThread& t) noexcept;
-  // Wakes the worker.
-  void wake_worker() noexcept;
+  // Wakes the worker. `m`: the method that the caller is reading.
+  void wake_worker(const Method& m) noexcept;
 
   // For stress: compiles and installs on the spot; says whether the method may be optimized; and
   // makes the state for an instrumented copy of a loop, if the method may have one.
-  void compile_now(const Plan& plan) noexcept;
+  void compile_now(const Method& m, const Plan& plan) noexcept;
   bool may_optimize(const Method& m);
   bool make_loop_copy(Method& m, LoopId loop);
 
  private:
+  // Returns the pins of the calling thread's stack; null if it is not attached.
+  MethodPin::List* pins() const noexcept;
   void add(Why why) noexcept {
     counts_[static_cast<size_t>(why)].fetch_add(1, std::memory_order_relaxed);
   }

@@ -73,6 +73,7 @@ Outcome Invoker::call(const void* target, const Signature& signature,
   bool blocked = t.blocked.load(std::memory_order_relaxed) != AttachedThread::kRunning;
   uint32_t exits_to_host = c.exits_to_host;
   const jit::HostExit* host_exits = t.host_exits;
+  const MethodPin* pin = t.stacks.current().pins.innermost;
   const uint32_t looks = t.looks.depth;
   if (blocked) t.leave_blocked();
   SignalOpened opened(c.activation == nullptr ? engine_.stops.signal() : 0);
@@ -90,6 +91,7 @@ Outcome Invoker::call(const void* target, const Signature& signature,
   if (r.trapped) {
     c.exits_to_host = exits_to_host;  // the host frames above are gone
     t.host_exits = host_exits;
+    t.stacks.current().pins.innermost = pin;
     engine_.turns.forget_dropped(__builtin_frame_address(0));
     engine_.looks->drop_to(t, looks);
     t.loops().unwind(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));

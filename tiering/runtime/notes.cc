@@ -56,7 +56,7 @@ bool Notes::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uint32_t 
     jit::rearm_loops(m.probes->plan(), s.slab);
   }
   t.cost().stop(sampler::CostKind::kFlush, started);
-  guest_waits_.wake_worker();
+  guest_waits_.wake_worker(m);
   return delivered;
 }
 
@@ -74,7 +74,7 @@ void Notes::frames_dropped(uint32_t method, SiteId block, uint64_t frames) noexc
 
 void Notes::brake(Method& m, sampler::Rate in_force) noexcept {
   bool braked = engine_.fast->rate(m.id.index()).brake(in_force, engine_.schedule.ladder);
-  if (braked && !engine_.rates->active()) guest_waits_.wake_worker();
+  if (braked && !engine_.rates->active()) guest_waits_.wake_worker(m);
 }
 
 // Returns the calls of all threads so far, from two words that a claimer changes one after the

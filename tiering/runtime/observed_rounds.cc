@@ -79,11 +79,11 @@ bool ObservedRounds::stress_observe(Method& m, jit::LeaveState& s, const jit::Co
   if (!guest_waits_.make_loop_copy(m, row.polls)) return false;
   const LoopCopy& c = *loop_copy(m, row.polls);
   if (!usable(c.version.load(std::memory_order_acquire))) {
-    guest_waits_.compile_now({.method = m.id,
-                              .tier = Tier::kOptimized,
-                              .copy = Copy::kInstrumented,
-                              .osr_loop = row.polls,
-                              .use_profile = true});
+    guest_waits_.compile_now(m, {.method = m.id,
+                                 .tier = Tier::kOptimized,
+                                 .copy = Copy::kInstrumented,
+                                 .osr_loop = row.polls,
+                                 .use_profile = true});
   }
   const Version* copy = c.version.load(std::memory_order_acquire);
   bool moves = usable(copy) && optimized_samples_.ready_slab(m, *t, *copy) &&
@@ -108,7 +108,7 @@ void ObservedRounds::tell_observed(Method& m, AttachedThread& t, uint32_t loop, 
   n.method = m.id.index();
   n.loop = loop;
   n.calls = burst_ns;
-  if (t.ring().push(n, {})) return guest_waits_.wake_worker();
+  if (t.ring().push(n, {})) return guest_waits_.wake_worker(m);
   raise_word(word, OsrOut::kObserve);
 }
 

@@ -98,7 +98,7 @@ bool OptimizedSamples::post_optimized(Method& m, AttachedThread& t) noexcept {
   if (delivered) jit::age_tables(m.probes->optimized_plan(), s.optimized_slab);
   if (!delivered) t.flushes_delayed.fetch_add(1, std::memory_order_relaxed);
   t.cost().stop(sampler::CostKind::kFlush, started);
-  guest_waits_.wake_worker();
+  guest_waits_.wake_worker(m);
   return delivered;
 }
 

@@ -119,7 +119,7 @@ void OsrEntry::stress_host_arrival(Method& m, AttachedThread& t, LoopId loop) {
   Plan plan{.method = m.id, .tier = Tier::kOptimized};
   plan.osr_loop = loop;
   plan.from_host = true;
-  guest_waits_.compile_now(plan);
+  guest_waits_.compile_now(m, plan);
 }
 
 const Version* OsrEntry::host_loop_code(Method& m, LoopId loop, bool tells) {

@@ -68,7 +68,8 @@ jit::Leave OsrExit::stress_poll(Method& m, jit::LeaveState& s, const jit::Code& 
     return baseline_frames_.leave_for_baseline(s, from, row, 0);
   }
   if (m.shape->osr[loop].load(std::memory_order_acquire) == nullptr) {
-    guest_waits_.compile_now({.method = m.id, .tier = Tier::kOptimized, .osr_loop = LoopId(loop)});
+    guest_waits_.compile_now(m,
+                             {.method = m.id, .tier = Tier::kOptimized, .osr_loop = LoopId(loop)});
   }
   if (observed_rounds_.stress_observe(m, s, from, row)) return moved(m);
   const Version* v = m.shape->osr[loop].load(std::memory_order_acquire);

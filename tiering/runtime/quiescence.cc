@@ -6,7 +6,7 @@
 #include "profile/base/wall.h"
 #include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
-#include "tiering/model/thread.h"
+#include "tiering/model/still_here.h"
 #include "tiering/runtime/engine.h"
 #include "tiering/serve/in_service.h"
 #include "tiering/serve/reclaimer.h"
@@ -41,20 +41,11 @@ void Quiescence::end_blocked() noexcept {
 // its code may have called the host function that called invoke. So the stack is scanned.
 void Quiescence::back_in_host(AttachedThread& t) noexcept {
   if (!engine_.reclaimer->has_limbo()) return;
-  __builtin_unwind_init();  // spills registers that callers use, so that they are scanned, too
-  reclaim_beside(t);
-  asm volatile("");  // prevents a tail call, which would pop this frame first
-}
-
-__attribute__((noinline)) void Quiescence::reclaim_beside(AttachedThread& t) noexcept {
   assert(t.blocked.load(std::memory_order_relaxed) == AttachedThread::kRunning);
-  t.enter_blocked(__builtin_frame_address(0));
-  {
-    HeldState lock(engine_.state_mutex);
-    finishes([&] { engine_.reclaimer->pass_if_unneeded(t); });
-    engine_.in_service->reclaim_locked();
-  }
-  t.leave_blocked();
+  StillHere still(&t);
+  HeldState lock(engine_.state_mutex);
+  finishes([&] { engine_.reclaimer->pass_if_unneeded(t); });
+  engine_.in_service->reclaim_locked();
 }
 
 }  // namespace uptier::tiering

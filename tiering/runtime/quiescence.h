@@ -27,8 +27,6 @@ class Quiescence {
   void back_in_host(AttachedThread& t) noexcept;
 
  private:
-  __attribute__((noinline)) void reclaim_beside(AttachedThread& t) noexcept;
-
   Engine& engine_;
 };
 

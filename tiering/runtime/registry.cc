@@ -54,7 +54,6 @@ Result<MethodId> Registry::add_method(Host& host, MethodInfo info) try {
   if (engine_.forked()) return engine_.forked_error();
   if (Status s = check_signature(info); !s) return s.error();
   if (Status s = check_own_schema(info); !s) return s.error();
-  __builtin_unwind_init();  // spills registers that callers use, so that they are scanned, too
   StillHere still(engine_.here());
   HeldState lock(engine_.state_mutex);
   Result<PlaceTaking::Place> place = place_taking_.take_place_locked(info.name);

@@ -40,11 +40,9 @@ void Removal::retire_methods(std::span<const MethodId> methods) {
   engine_.hosts->tell();
 }
 
-// No step may leave the address of a Method in this frame, because the stack is scanned for such
-// addresses. Hosts may be destroyed when it returns, so it must not fail: work that needs memory
-// can be skipped.
+// Hosts may be destroyed when it returns, so it must not fail: work that needs memory can be
+// skipped.
 void Removal::take_out(std::span<const MethodId> all, HostUse after) {
-  __builtin_unwind_init();  // as in add_method
   StillHere still(engine_.here());
   LookingAround looking(*engine_.looks);  // keeps the methods from being forgotten meanwhile
   MethodId room[64];
@@ -57,8 +55,8 @@ void Removal::take_out(std::span<const MethodId> all, HostUse after) {
   } while (!all.empty());
 }
 
-__attribute__((noinline)) std::span<const MethodId> Removal::refuse_calls(
-    std::span<const MethodId> all, HostUse after, std::span<MethodId> room) {
+std::span<const MethodId> Removal::refuse_calls(std::span<const MethodId> all, HostUse after,
+                                                std::span<MethodId> room) {
   size_t count = 0;
   HeldState lock(engine_.state_mutex);
   note_intake_.drain_locked();
@@ -81,11 +79,11 @@ __attribute__((noinline)) std::span<const MethodId> Removal::refuse_calls(
   return room.first(count);
 }
 
-__attribute__((noinline)) void Removal::await_compilations(std::span<const MethodId> ids) {
+void Removal::await_compilations(std::span<const MethodId> ids) {
   for (MethodId id : ids) CompileTurn wait(engine_.turns, engine_.method(id.index()));
 }
 
-__attribute__((noinline)) void Removal::retire_code(std::span<const MethodId> ids, HostUse after) {
+void Removal::retire_code(std::span<const MethodId> ids, HostUse after) {
   HeldState lock(engine_.state_mutex);
   for (MethodId id : ids) {
     Method& m = engine_.method(id.index());

@@ -33,13 +33,12 @@ class Removal {
   void take_out(std::span<const MethodId> all, HostUse after);
   // Returns the methods that were in service and, if the hosts may be destroyed now, the retired
   // ones. They are stored in `room`, which is as long as `all`.
-  __attribute__((noinline)) std::span<const MethodId> refuse_calls(std::span<const MethodId> all,
-                                                                   HostUse after,
-                                                                   std::span<MethodId> room);
+  std::span<const MethodId> refuse_calls(std::span<const MethodId> all, HostUse after,
+                                         std::span<MethodId> room);
   // Hosts that must not be asked any more may be destroyed soon, so waits for compilations of their
   // methods. Compilations of other methods continue.
-  __attribute__((noinline)) void await_compilations(std::span<const MethodId> ids);
-  __attribute__((noinline)) void retire_code(std::span<const MethodId> ids, HostUse after);
+  void await_compilations(std::span<const MethodId> ids);
+  void retire_code(std::span<const MethodId> ids, HostUse after);
   // Nothing leads to the method any more, except the references to it; see model/places.h.
   void take_out_locked(Method& m, HostUse after) UPTIER_REQUIRES(state_lock);
 

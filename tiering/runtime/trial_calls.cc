@@ -31,7 +31,7 @@ jit::TrialCall TrialCalls::trial_call(uint32_t index) noexcept {
     trial->tell_again();
     return call;
   }
-  guest_waits_.wake_worker();
+  guest_waits_.wake_worker(m);
   return call;
 }
 
@@ -57,7 +57,7 @@ const void* TrialCalls::guard_told(uint32_t index) noexcept {
     if (window) exchange_word(v->guard_words.misses, INT32_MAX);
     return v->general->entry;
   }
-  guest_waits_.wake_worker();
+  guest_waits_.wake_worker(m);
   return v->general->entry;
 }
 

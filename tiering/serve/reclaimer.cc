@@ -74,15 +74,15 @@ static void forget_words() {
 }
 
 // A stack word that could be an address in code keeps that code. A word that could be the address
-// of a Code keeps it, because a slow path further down may still read its tables; a word that
-// points into a Method keeps that Method. A number that only looks like an address costs memory,
-// never safety. The words belong to frames that do not move.
+// of a Code keeps it, because a slow path further down may still read its tables. A number that
+// only looks like an address costs memory, never safety. The words belong to frames that do not
+// move.
 class Reclaimer::Sought {
  public:
   explicit Sought(std::span<const Item> limbo) {
     for (const Item& item : limbo) {
       if (item.method != nullptr) {
-        methods_.push_back({reinterpret_cast<uintptr_t>(item.method), parts_.size()});
+        methods_.emplace_back(item.method, parts_.size());
         parts_.push_back({});  // found through methods_ only: there may be thousands
         continue;
       }
@@ -111,10 +111,6 @@ class Reclaimer::Sought {
       const uintptr_t it = *word;  // only this function may read the words
       auto code = std::ranges::lower_bound(codes_, std::pair{it, size_t{0}});
       if (it != 0 && code != codes_.end() && code->first == it) pinned[code->second] = true;
-      auto method = std::ranges::upper_bound(methods_, std::pair{it, SIZE_MAX});
-      if (method != methods_.begin() && it - (--method)->first < sizeof(Method)) {
-        pinned[method->second] = true;
-      }
       if (it < low_ || it > high_) continue;
       for (size_t i = 0; i < parts_.size(); ++i) {
         if (parts_[i][0].holds(it) || parts_[i][1].holds(it)) pinned[i] = true;
@@ -123,15 +119,22 @@ class Reclaimer::Sought {
     forget_words();
   }
 
+  void mark(const Method* m, std::vector<bool>& pinned) const {
+    auto method = std::ranges::lower_bound(methods_, std::pair{m, size_t{0}});
+    if (method != methods_.end() && method->first == m) pinned[method->second] = true;
+  }
+
  private:
   uintptr_t low_ = UINTPTR_MAX, high_ = 0;
   std::vector<std::array<CodeRange, 2>> parts_;
-  std::vector<std::pair<uintptr_t, size_t>> codes_, methods_;
+  std::vector<std::pair<uintptr_t, size_t>> codes_;
+  std::vector<std::pair<const Method*, size_t>> methods_;
 };
 
 void Reclaimer::pin_what_stacks_need(const AttachedThread& t, std::vector<bool>& pinned) const {
   const Sought sought(limbo_);
   t.stacks.each(t.stack_top, [&](ThreadStacks::Words words) { sought.mark(words, pinned); });
+  t.stacks.each_pinned([&](const Method* m) { sought.mark(m, pinned); });
 }
 
 void Reclaimer::pass_if_unneeded(AttachedThread& t) const {

@@ -6,9 +6,9 @@
 // for every attached thread, its epoch is >= e, or the thread is blocked and no word of its stacks,
 // suspended ones included (stack.h), points into the code or at its description: then the thread
 // will continue in its present frames only. A thread that does neither keeps the code alive, since
-// it may be running it. A removed method is left behind by the same law, with the object that
-// describes it in the place of code: slow paths read it without a lock. If there is no memory for
-// the list, the code is never freed, since it may be running.
+// it may be running it. A removed method is left behind by the same law, with pins (method_pin.h)
+// in the place of words: slow paths read it without a lock. If there is no memory for the list, the
+// code is never freed, since it may be running.
 //
 //   Thread: any; the caller holds the runtime's state mutex, except for epoch().
 #pragma once

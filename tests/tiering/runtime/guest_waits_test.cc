@@ -50,5 +50,50 @@ TEST(GuestWaits, code_that_a_stress_plan_asks_for_is_counted) {
   EXPECT_GT(count(Why::kStress), 0u);
 }
 
+// Returns how many pins the calling thread has for a method.
+int pins_of(MethodId m) {
+  const auto* engine = static_cast<const tiering::Engine*>(sampler::current_context()->runtime);
+  int pins = 0;
+  engine->here()->stacks.each_pinned([&](const tiering::Method* p) { pins += p->id == m; });
+  return pins;
+}
+
+// The host may wait in `build`, and may remove the method meanwhile.
+TEST(GuestWaits, pins_the_method_whose_slow_path_runs_build) {
+  for (const char* stress : {"", "osr=all", "osr_out=all", "guard=all"}) {
+    Workshop shop(options({{"workers", "0"}, {"policy", "never"}, {"stress", stress}}));
+    ThreadScope scope(*shop.runtime);
+    MethodId loop = MethodId::none();
+    int builds = 0;
+    loop = shop.add("loop", kOne, [&](FunctionBuilder& b) {
+      ++builds;
+      EXPECT_GT(pins_of(loop), 0) << stress << ", build " << builds;
+      loop_down(b, b.param(0), b.i64(0),
+                [&](Value sum, Value x) { return b.binary(Opcode::kAdd, sum, x); });
+    });
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(shop.call(loop, {10}).bits, 55u);
+    EXPECT_GT(builds, 0);
+    EXPECT_EQ(pins_of(loop), 0);
+  }
+}
+
+// Without a worker, a call of one method makes the code of another.
+TEST(GuestWaits, pins_the_method_whose_flush_does_the_workers_work) {
+  Workshop shop(options({{"workers", "0"}, {"policy", "always"}, {"flush_first", "1"}}));
+  ThreadScope scope(*shop.runtime);
+  MethodId m = MethodId::none();
+  int optimized = 0;
+  m = shop.add("loop", kOne, [&](FunctionBuilder& b) {
+    EXPECT_GT(pins_of(m), 0);
+    ++optimized;
+    loop_down(b, b.param(0), b.i64(0),
+              [&](Value sum, Value x) { return b.binary(Opcode::kAdd, sum, x); });
+  });
+  for (uint64_t i = 0; i < 2000; ++i) shop.call(m, {100});
+  EXPECT_GT(count(Why::kWorkerless), 0u);
+  EXPECT_GT(optimized, 0);
+  EXPECT_EQ(pins_of(m), 0);
+}
+
 }  // namespace
 }  // namespace uptier::test::guest_waits_test

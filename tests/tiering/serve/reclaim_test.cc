@@ -4,12 +4,14 @@
 
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "jit/code/code_space.h"
 #include "sampler/gap.h"
+#include "tiering/model/still_here.h"
 #include "tiering/model/thread.h"
 
 namespace uptier::tiering::reclaim_test {
@@ -197,6 +199,50 @@ TEST_F(ReclaimTest, agrees_with_sets_of_threads_over_random_events) {
   }
   EXPECT_GT(freed, 100);
   EXPECT_GT(kept, 100);
+}
+
+// Addresses of methods on the thread's stack mean nothing, but pins do.
+TEST_F(ReclaimTest, thread_that_waits_keeps_the_methods_that_it_has_pinned) {
+  Host host;
+  Method first{MethodId(0), 1, host, {}}, second{MethodId(1), 2, host, {}};
+  AttachedThread& t = attach();
+  reclaimer_.leave(first);
+  reclaimer_.leave(second);
+  EXPECT_TRUE(reclaimer_.reclaim(threads_).methods.empty()) << "it may have found them in service";
+  {
+    MethodPin outer(&t.stacks.current().pins, first), inner(&t.stacks.current().pins, second);
+    StillHere still(&t);
+    EXPECT_TRUE(reclaimer_.reclaim(threads_).methods.empty());
+    reclaimer_.pass_if_unneeded(t);
+    EXPECT_LT(t.epoch, reclaimer_.epoch());
+  }
+  EXPECT_TRUE(reclaimer_.reclaim(threads_).methods.empty()) << "it runs again";
+  MethodPin pin(&t.stacks.current().pins, second);
+  StillHere still(&t);
+  EXPECT_EQ(reclaimer_.reclaim(threads_).methods, std::vector<Method*>{&first});
+  EXPECT_TRUE(reclaimer_.has_limbo());
+}
+
+// The thread has left a stack on which a slow path waits.
+TEST_F(ReclaimTest, pins_of_suspended_stacks_count) {
+  Host host;
+  Method method{MethodId(0), 1, host, {}};
+  AttachedThread& t = attach();
+  NativeStack& own = t.stacks.current();
+  alignas(16) static char memory[1 << 12];
+  auto low = reinterpret_cast<uintptr_t>(memory);
+  NativeStack& other = t.stacks.add(std::make_unique<NativeStack>(&t, low, low + sizeof memory));
+  auto pin = std::make_optional<MethodPin>(&own.pins, method);
+  auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  t.stacks.change(other, here, t.context());
+  EXPECT_EQ(t.stacks.current().pins.innermost, nullptr);
+  reclaimer_.leave(method);
+  t.enter_blocked(memory + sizeof memory);
+  EXPECT_TRUE(reclaimer_.reclaim(threads_).methods.empty());
+  pin.reset();
+  EXPECT_EQ(reclaimer_.reclaim(threads_).methods, std::vector<Method*>{&method});
+  t.leave_blocked();
+  t.stacks.change(own, low + sizeof memory - 8, t.context());
 }
 
 TEST_F(ReclaimTest, threads_read_code_while_it_is_replaced_and_freed) {
