@@ -121,7 +121,7 @@ std::string step_text(const LifeStep& s, const EventFile& file) {
   if (e.what == "compile dropped") return "a request to compile it was dropped: the queue was full";
   if (e.what == "install") return version + " came into service";
   if (e.what == "first call")
-    return "it was called for the first time, as method " + with_commas(e.count) +
+    return "it was called for the first time: first call " + with_commas(e.count) +
            " of the program";
   if (e.what == "OSR in" || e.what == "OSR out") return entered_text(e) + again_text(s);
   if (e.what == "deopt")

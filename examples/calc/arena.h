@@ -9,7 +9,7 @@
 // tag of a Val or without. The collector looks at all words of the owner's roots, of chunks that
 // were reached, of registers, and of the native stack, where the frames of compiled code lie among
 // those of C++. So nobody describes objects or frames, and nothing may move. The chapter
-// "A collector" of docs/embedding.md lists the promises that compiled code makes for that.
+// "A garbage collector" of docs/embedding.md lists the promises that compiled code makes for that.
 //
 // It happens within `allocate` and nowhere else, once as much was handed out as was reached at the
 // last one, and when the arena is full.

@@ -27,6 +27,7 @@ int main() try {
   SumHost host;
   Result<std::unique_ptr<Runtime>> runtime = Runtime::create(Options());
   if (!runtime) return 1;
+  // Key: module 1, function 0. Signature: takes an i64, returns an i64.
   Result<MethodId> sum = (*runtime)->add_method(host, {{1, 0}, "sum", {{Type::kI64}, Type::kI64}});
   if (!sum) return 1;
 
@@ -36,9 +37,9 @@ int main() try {
     last = (*runtime)->invoke(*sum, {&n, 1});
   if (!last.ok()) return 1;
   std::printf("sum(200000) = %lu\n", last.bits);
-  (*runtime)->flush();
+  (*runtime)->flush();  // so that the report has the latest counts
   std::fputs((*runtime)->report().text().c_str(), stderr);
   return last.bits == 20000100000 ? 0 : 1;
-} catch (...) {  // from the vectors of this program; the library throws nothing
+} catch (...) {  // from the vectors of this program; no function of Runtime throws
   return 1;
 }
