@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "profile/base/checksum.h"
+#include "profile/base/room.h"
 #include "profile/base/wall.h"
 #include "profile/trace/trace_file.h"
 
@@ -35,7 +36,7 @@ Status TraceWriter::on_event(const TraceEvent& event) {
   if (const Status status = begin_record(); !status.ok()) return status;
   const bool encoded = finishes([&] {
     encode(event, buffer_);
-    buffer_.reserve(buffer_.size() + kPadding);
+    make_room(buffer_, kPadding);
   });
   if (!encoded || buffer_.size() - record_ > kMaxContent) {
     buffer_.resize(record_);
@@ -56,7 +57,7 @@ Status TraceWriter::finish(uint64_t dropped) {
       ByteWriter out(buffer_);
       out.u64(events_);
       out.u64(dropped_ + dropped);
-      buffer_.reserve(buffer_.size() + kPadding);
+      make_room(buffer_, kPadding);
     });
     if (encoded) {
       end_record(RecordKind::kEnd);

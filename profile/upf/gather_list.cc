@@ -1,5 +1,6 @@
 #include <exception>
 
+#include "profile/base/room.h"
 #include "profile/upf/idb.h"
 #include "uptier/gather.h"
 
@@ -18,7 +19,7 @@ std::span<const std::byte> padding(uint64_t bytes, size_t unit) {
 
 void GatherList::append(std::vector<std::byte> bytes) {
   if (bytes.empty()) return;
-  pieces_.reserve(pieces_.size() + 1);
+  make_room(pieces_, 1);
   const std::vector<std::byte>& kept = copies_.emplace_back(std::move(bytes));
   pieces_.push_back({kept.data(), kept.size()});
 }

@@ -3,6 +3,7 @@
 #include <zstd.h>
 
 #include "profile/base/checksum.h"
+#include "profile/base/room.h"
 
 namespace uptier::profile {
 namespace {
@@ -60,7 +61,7 @@ void append_packed(ByteSpan raw, size_t share, Bytes& out) {
 void append_record(UpfKind kind, uint32_t sequence, ByteSpan payload, Bytes& out,
                    uint16_t version) {
   const size_t start = out.size();
-  out.reserve(start + kRecordHeader + payload.size() + 15);
+  make_room(out, kRecordHeader + payload.size() + 15);
   out.resize(start + kRecordHeader);
   out.insert(out.end(), payload.begin(), payload.end());
   finish_record(kind, sequence, version, start, out);

@@ -109,7 +109,7 @@ TEST_P(StackClock, a_stopped_clock_is_quiet_and_goes_on_at_another_rate) {
   s.sampler.change(1000);
   burn(50'000'000);
   s.sampler.change(0);
-  EXPECT_GT(s.read().first, 5u);
+  EXPECT_GT(s.read().first, 2u);
   burn(50'000'000);
   EXPECT_EQ(s.read().first, 0u);
   s.sampler.change(500);
@@ -117,7 +117,7 @@ TEST_P(StackClock, a_stopped_clock_is_quiet_and_goes_on_at_another_rate) {
   burn(100'000'000);
   s.sampler.change(0);
   auto [samples, ns] = s.read();
-  EXPECT_GT(samples, 5u);
+  EXPECT_GT(samples, 2u);
   EXPECT_NEAR(static_cast<double>(ns), static_cast<double>(s.last_walk - before), kNear);
 }
 

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <utility>
 
+#include "profile/base/room.h"
 #include "profile/base/wall.h"
 #include "tiering/base/clock.h"
 
@@ -183,7 +184,7 @@ void Events::take_rings(uint64_t upto, std::vector<WaitingEvent>& to) {
     if (t.ring == nullptr) continue;
     // A thread can push as many again while its ring is read. The rest comes with the next round.
     constexpr size_t kMost = 2 * GuestRing::kRecords;
-    to.reserve(to.size() + kMost);
+    make_room(to, kMost);
     if (t.ring->drain(upto, kMost, [&](const Event& e) { to.emplace_back(e); })) pending_ = true;
   }
   std::erase_if(threads_, [](const OfThread& t) {
