@@ -59,12 +59,16 @@ std::string off_text(const LoopReport& r) {
 }
 
 // Names come from modules: what could steer a terminal is shown as '?'.
-std::string name_text(const std::string& name) {
-  constexpr size_t kShown = 32;
-  std::string out = shortened(name, kShown);
-  for (char& c : out) {
+std::string printable(std::string text) {
+  for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   }
+  return text;
+}
+
+std::string name_text(const std::string& name) {
+  constexpr size_t kShown = 32;
+  const std::string out = printable(shortened(name, kShown));
   return out + std::string(kShown - std::min(kShown, out.size()), ' ');
 }
 
@@ -91,6 +95,7 @@ ordered_json loop_json(const LoopReport& r) {
   j["depth"] = r.loop.valid() ? ordered_json(r.depth) : nullptr;
   j["height"] = r.loop.valid() ? ordered_json(r.height) : nullptr;
   j["location"] = r.location ? ordered_json(*r.location) : nullptr;
+  if (!r.source.empty()) j["source"] = position_text(r.source[0]);
   j["start_offset"] = r.start_offset;
   j["end_offset"] = r.end_offset;
   j["unit"] = r.unit;
@@ -115,24 +120,29 @@ std::string loops_text(std::span<const LoopReport> loops) {
   const bool exact = std::ranges::any_of(loops, has_exact);
   const size_t columns = std::size(kWidths) - (exact ? 0 : 2);
   std::string out;
-  auto add = [&](const std::string& name, const std::string(&cells)[12]) {
+  auto add = [&](const std::string& name, const std::string(&cells)[12], const std::string& at) {
     out += name_text(name);
     for (size_t i = 0; i < columns; ++i) {
       const auto width = static_cast<size_t>(kWidths[i]);
       out += ' ' + std::string(width - std::min(width, cells[i].size()), ' ') + cells[i];
     }
+    if (!at.empty()) out += "  " + printable(at);
     out += '\n';
   };
   const std::string unit = loops.empty() ? "cycles" : loops.front().unit;
-  add("function", {"loop", "depth", "start", "end", unit, "+-", "exclusive", "entries",
-                   "iterations", "share", "exact", "off"});
+  add("function",
+      {"loop", "depth", "start", "end", unit, "+-", "exclusive", "entries", "iterations", "share",
+       "exact", "off"},
+      std::ranges::all_of(loops, [](const LoopReport& r) { return r.source.empty(); }) ? ""
+                                                                                       : "source");
   for (const LoopReport& r : rows_of(loops)) {
     add(r.name,
         {id_text(r.loop), r.loop.valid() ? std::to_string(r.depth) : "-", hex(r.start_offset),
          hex(r.end_offset), r.cycles ? formatted("%.0f", r.cycles->total) : "-", error_text(r),
          r.exclusive_cycles ? formatted("%.0f", *r.exclusive_cycles) : "-",
          formatted("%.0f", r.entries), formatted("%.0f", r.iterations),
-         formatted("%.2f %%", 100 * r.share), exact_text(r), off_text(r)});
+         formatted("%.2f %%", 100 * r.share), exact_text(r), off_text(r)},
+        r.source.empty() ? "" : position_text(r.source[0]));
   }
   return out;
 }

@@ -79,6 +79,7 @@ ordered_json to_json(const ExitReport& e) {
   j["guard"] = e.guard != 0 ? ordered_json(e.guard) : ordered_json(nullptr);
   j["reason"] = guard_reason_name(e.reason);
   j["location"] = e.location;
+  if (!e.source.empty()) j["source"] = position_text(e.source[0]);
   j["exits"] = e.exits;
   j["retries"] = e.retries;
   j["banned"] = e.banned;

@@ -12,6 +12,7 @@
 #include "embed/wasm/engine.h"
 #include "embed/wasm/read_module.h"
 #include "embed/wasm/sections.h"
+#include "embed/wasm/source_lines.h"
 #include "embed/wasm/validate_bodies.h"
 #include "embed/wasm/wall.h"
 
@@ -80,6 +81,9 @@ struct Module::MethodSet final : Host, FunctionMethods {
         count(m.info_.functions.size() - m.info_.imported_functions),
         numbers(static_cast<Number*>(std::calloc(std::max<size_t>(count, 1), sizeof(Number)))) {}
   Status build(MethodId m, FunctionBuilder& b) override { return module.build(*this, m, b); }
+  SourcePositions positions(MethodId, uint32_t location) override {
+    return module.positions(location);
+  }
   Result<MethodId> method_of(uint32_t function) override {
     return module.add_method(*this, function);
   }
@@ -161,6 +165,22 @@ void Module::remove(MethodSet& set) {
     engine_.runtime().remove_methods(batch);
     engine_.forget_methods(batch);
   }
+}
+
+// The last frame is the function itself; those before it were inlined when the module was made.
+SourcePositions Module::positions(uint32_t offset) {
+  const Held lock(lines_mutex_);
+  if (!std::exchange(lines_read_, true)) {
+    Result<SourceLines> read = SourceLines::read(info_.bytes);
+    if (read) lines_ = std::make_unique<SourceLines>(std::move(*read));
+  }
+  SourcePositions found;
+  if (lines_ == nullptr) return found;
+  for (dwarf::SourceFrame& f : lines_->at(offset)) {
+    found.push_back({std::move(f.file), f.line, f.column, std::move(f.function)});
+  }
+  if (!found.empty()) found.back().function.clear();
+  return found;
 }
 
 Status Module::validate(uint32_t function) {

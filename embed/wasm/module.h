@@ -20,6 +20,7 @@ namespace uptier::wasm {
 
 class BodyValidator;
 class Engine;
+class SourceLines;
 
 // The guards of a module's memory accesses.
 enum class Bounds : uint8_t {
@@ -91,6 +92,8 @@ class Module {
   Module(Engine& engine, ModuleInfo info);
   uint64_t key_of(Bounds bounds) const;
   Status build(MethodSet& set, MethodId m, FunctionBuilder& b);
+  // Returns where an offset of the module lies in its sources. Reads the debug sections the first time.
+  SourcePositions positions(uint32_t offset);
   // Validates the body of an own function, unless it has been.
   Status validate(uint32_t function);
 
@@ -108,6 +111,10 @@ class Module {
   std::vector<bool> validated_ UPTIER_GUARDED_BY(bodies_mutex_);  // by function
   std::array<std::unique_ptr<MethodSet>, kBoundsCount> sets_;     // by Bounds
   LogPlaces log_places_;
+  // The runtime calls positions() with a lock of its own, so nothing else is locked within.
+  CheckedLock<std::mutex> lines_mutex_;
+  bool lines_read_ UPTIER_GUARDED_BY(lines_mutex_) = false;
+  std::unique_ptr<SourceLines> lines_ UPTIER_GUARDED_BY(lines_mutex_);  // null: there are none
   std::vector<uint32_t> by_name_;  // exports, as they are looked up
 };
 

@@ -19,6 +19,13 @@ void Emitter::enter() {
   flow(0);
 }
 
+// A location is the number of an instruction of the program, from 1 on; its position is a line.
+void Emitter::set_position() {
+  const uint32_t place = plan_.proto->begin + at_;
+  b_.set_location(place + 1);
+  b_.add_position(place + 1, {.file = file_, .line = static_cast<uint32_t>(vm_.code.lines[place])});
+}
+
 Value Emitter::convert(Value v, Type from, Type to) {
   return to.number() ? double_of({from, v}) : box({from, v});
 }

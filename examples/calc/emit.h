@@ -42,7 +42,8 @@ class Emitter : public uptier::RegisterBuilder<Type> {
   Emitter(Vm& vm, Plan& plan, uptier::FunctionBuilder& b, bool infers)
       : RegisterBuilder(plan.code, plan.types, b, plan.proto->registers, infers),
         vm_(vm),
-        plan_(plan) {}
+        plan_(plan),
+        file_(b.add_file(vm.file)) {}
 
  private:
   struct Operand {
@@ -54,6 +55,7 @@ class Emitter : public uptier::RegisterBuilder<Type> {
   // ---- emit.cc: types, guards
   void enter() override;
   void instruction() override;
+  void set_position();
   Value convert(Value v, Type from, Type to) override;
 
   const Instr& instr() const { return vm_.code.instrs[plan_.proto->begin + at_]; }
@@ -134,6 +136,7 @@ class Emitter : public uptier::RegisterBuilder<Type> {
 
   Vm& vm_;
   Plan& plan_;
+  const uptier::FileId file_;  // of the program
 };
 
 }  // namespace calc

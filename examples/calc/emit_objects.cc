@@ -6,7 +6,7 @@ namespace calc {
 
 void Emitter::instruction() {
   const Instr& i = instr();
-  b_.set_location(plan_.proto->begin + at_);
+  set_position();
   auto index = static_cast<size_t>(i.d);
   if (is_jump(i.op)) return jump_instruction();
   if (is_arithmetic(i.op)) {

@@ -118,6 +118,7 @@ int main(int argc, char** argv) {
   uptier_trace_init(nullptr);  // UPTIER_TRACE=1 and two paths turn it on, see docs/tracing.md
   calc::Vm vm(a.memory << 20);
   vm.arguments = a.rest;
+  vm.file = a.program;
   vm.native_stack_end = native_stack_end();
   vm.native_stack_base = __builtin_frame_address(0);
   vm.heap.collect_every(a.collect_every);

@@ -20,6 +20,7 @@ struct Vm {
   Code code;
   std::vector<Val> globals;
   std::vector<std::string> arguments;
+  std::string file;  // of the program, for positions
 
   std::unique_ptr<Val[]> stack;  // windows of registers
   Val* top = nullptr;

@@ -53,7 +53,7 @@ int main(void) {
   uptier_runtime* runtime = NULL;
   check(uptier_runtime_create(NULL, NULL, &runtime, &error), &error);
 
-  const uptier_host host = {sizeof host, build_sum, NULL};
+  const uptier_host host = {sizeof host, build_sum, NULL, NULL};
   const uptier_type params[] = {UPTIER_TYPE_I64};
   uptier_method_info info = {.size = sizeof info, .module_key = 1, .name = "sum", .host = &host};
   info.signature = (uptier_signature){params, 1, UPTIER_TYPE_I64};

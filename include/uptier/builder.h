@@ -28,6 +28,7 @@
 #include "uptier/ids.h"
 #include "uptier/log_format.h"
 #include "uptier/opcodes.h"
+#include "uptier/positions.h"
 #include "uptier/result.h"
 
 namespace uptier {
@@ -125,6 +126,13 @@ class FunctionBuilder {
   // Sets the source location of the following instructions, in the host's own unit, such as a
   // bytecode offset. Traps, probe tables and listings report it.
   void set_location(uint32_t loc);
+  // Adds a file of the sources to the body's file table. Returns its number; the same path has the
+  // same number. The path is copied. Takes time linear in the number of files.
+  FileId add_file(std::string_view path);
+  // Says where a location lies in the sources, in any order and also after its instructions. Once
+  // for each location; the same position again is accepted. Positions are kept of the method's
+  // first description. positions.h has the other way to give them. Cost: 20 bytes for a location.
+  void add_position(uint32_t location, const Position& at);
 
   // Constants.
   Value i32(int32_t v);

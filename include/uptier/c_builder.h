@@ -62,6 +62,22 @@ uptier_value uptier_build_use(uptier_builder* b, uptier_variable x) UPTIER_NOEXC
 // Sets the source location of the following instructions, in the host's own unit, such as a
 // bytecode offset.
 uptier_status uptier_build_set_location(uptier_builder* b, uint32_t location) UPTIER_NOEXCEPT;
+// Adds a file of the sources to the body's file table. Returns it; the same path gives the same
+// file. Cost: linear in the number of files.
+uptier_file uptier_build_add_file(uptier_builder* b, const char* path) UPTIER_NOEXCEPT;
+// Says where a location lies in the sources, in any order and also after its instructions: once for
+// each location; the same again is accepted. Positions are kept of the method's first description.
+// uptier_host::positions is the other way to give them.
+//
+//   line, column  from 1; 0: not known
+//   inlined_at    if the host's own compiler has inlined the code there: the location of the call,
+//                 which has a position of its own; otherwise UPTIER_NOT_INLINED
+//
+// Cost: 20 bytes for a location.
+#define UPTIER_NOT_INLINED UINT32_MAX
+uptier_status uptier_build_add_position(uptier_builder* b, uint32_t location, uptier_file file,
+                                        uint32_t line, uint32_t column,
+                                        uint32_t inlined_at) UPTIER_NOEXCEPT;
 
 // ---- Constants and operations -----------------------------------------------------------------
 

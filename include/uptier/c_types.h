@@ -63,6 +63,7 @@ typedef struct uptier_method { uint32_t id; } uptier_method;      // of one runt
 typedef struct uptier_value { uint32_t id; } uptier_value;        // an SSA value of one builder
 typedef struct uptier_block { uint32_t id; } uptier_block;        // a basic block of one builder
 typedef struct uptier_variable { uint32_t id; } uptier_variable;  // a mutable variable of one builder
+typedef struct uptier_file { uint32_t id; } uptier_file;          // a file of one body
 typedef struct uptier_loop { uint32_t id; } uptier_loop;          // a loop header of one builder
 // clang-format on
 

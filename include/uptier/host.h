@@ -30,6 +30,7 @@
 #include "uptier/builder.h"
 #include "uptier/ids.h"
 #include "uptier/plan.h"
+#include "uptier/positions.h"
 #include "uptier/profile.h"
 #include "uptier/result.h"
 
@@ -95,6 +96,18 @@ class Host {
   // except during the destruction of the runtime. A thread that removes a method waits while
   // another thread is in this call for it. So it must not hold a lock that this call takes.
   virtual void gone(MethodId) noexcept {}
+
+  // Returns where a location of a method lies in the sources (positions.h), if the method's body
+  // has no position for it. Called when somebody asks: Runtime::positions; and, for a body whose
+  // code is installed, Options::gdb and jit_dump. Never before. The same location always has the
+  // same position. Not called for a method that was removed, nor after `gone`.
+  //
+  // Thread: any, several at a time, with locks of the runtime held: it must not call the runtime,
+  // and must not wait for a thread that does. The default implementation knows none.
+  virtual SourcePositions positions(MethodId, uint32_t location) {
+    (void)location;
+    return {};
+  }
 
   // Returns an object that stands for the meaning of alias classes (opcodes.h): methods for which
   // it is the same, and which share a module_key, give the same meaning to an alias class. If a

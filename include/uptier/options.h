@@ -144,7 +144,9 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(flag, keep_code, false, 0, 1, "flag",                                                          \
     "keep copies of freed code, and whole stack samples (sample_hz), for Runtime::code_images()")  \
   X(flag, gdb, false, 0, 1, "flag",                                                                \
-    "tell gdb and lldb the names of code; a debugger stops for a moment at each compilation")
+    "tell gdb and lldb the names and lines of code; a debugger stops for a moment at each compilation") \
+  X(flag, line_rows, false, 0, 1, "flag",                                                          \
+    "keep the locations of all instructions beside code, for Runtime::site_at (gdb and jit_dump have them)")
 
 // Options for research: for experiments, for measuring the library and for finding its faults.
 #define UPTIER_RESEARCH_OPTIONS(X)                                                                 \

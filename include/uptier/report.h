@@ -8,6 +8,7 @@
 
 #include "uptier/host.h"
 #include "uptier/ids.h"
+#include "uptier/positions.h"
 #include "uptier/profile.h"
 #include "uptier/stack_time.h"
 
@@ -84,10 +85,11 @@ struct ExitReport {
                        // (kValue) the guard at the start of a version for some values of the
                        // parameters
   GuardReason reason = GuardReason::kUnreached;
-  uint32_t location = 0;  // of the guard
-  uint64_t exits = 0;     // exits forced by stress switches do not count
-  uint32_t retries = 0;   // times that the exit limit was reached
-  bool banned = false;    // optimized code no longer guesses here
+  uint32_t location = 0;        // of the guard
+  uint64_t exits = 0;           // exits forced by stress switches do not count
+  uint32_t retries = 0;         // times that the exit limit was reached
+  bool banned = false;          // optimized code no longer guesses here
+  SourcePositions source = {};  // of the location; empty if it is not known
 };
 
 // The state of one method. Counts are as of the last flush of each thread, for all versions of the
@@ -159,6 +161,7 @@ struct LoopReport {
   uint32_t height = 0;  // 0: innermost
   std::optional<uint32_t> location;  // of its header: FunctionBuilder::set_location; empty if it is
                                      // 0
+  SourcePositions source;            // of that location; empty if it is not known
   // Position of its code in the instrumented copy, in bytes from the copy's entry; both are 0 if
   // there has been none.
   uint32_t start_offset = 0;

@@ -78,8 +78,8 @@ struct CallSite {
 };
 
 // One body at an address: the block that is executed there, or, for bodies around an inlined one, the call that
-// the inlined body replaces. Sites are those of profiles; 0: not known. `location` is
-// FunctionBuilder::set_location of the call; 0: not at a call.
+// the inlined body replaces. Sites are those of profiles; 0: not known. `location` is FunctionBuilder::set_location of
+// the call, or, with Options::line_rows, gdb or jit_dump, of any instruction; 0: not known.
 struct PlaceFrame {
   MethodId method;
   SiteId site = 0;
@@ -352,6 +352,12 @@ class Runtime : public HostData {
   // for it. Returns nothing for other addresses, and for code that was freed. Thread: any, but not a
   // signal handler. Cost: a lock, and look-ups that are logarithmic in the rows of the code.
   virtual std::optional<CodePlace> site_at(const void* pc) const = 0;
+  // Returns where a location of a method (of a Trap, CallSite, PlaceFrame, loop or exit) lies in the sources:
+  // positions.h. Returns nothing if that is not known, or the method does not exist any more. Thread: any, but not
+  // a signal handler nor Host::positions. Cost: a lock, a look-up, and Host::positions if the body has nothing.
+  virtual SourcePositions positions(MethodId m, uint32_t location) const {
+    return (void)m, (void)location, SourcePositions();
+  }
   // Returns all code with its rows, freed code included, and the stack samples that met it, with
   // Options::keep_code; empty without it. Thread: any, but not in a signal handler. Cost: a copy of all
   // code, under a lock.

@@ -116,6 +116,18 @@ void uptier_runtime_destroy(uptier_runtime* runtime) UPTIER_NOEXCEPT;
 
 // The functions that an embedder implements. add_method copies them; they must stay callable until
 // `drop` was called or the runtime is destroyed.
+// A position in the sources: see uptier/positions.h. The strings belong to whoever passes it, and
+// are valid during the call. Frozen.
+typedef struct uptier_position {
+  const char* file;      // never NULL
+  const char* function;  // that the host's own compiler has inlined; NULL: none, or not known
+  uint32_t line;         // from 1; 0: not known
+  uint32_t column;       // likewise
+} uptier_position;
+// Receives a position, and then the calls by which the host's own compiler has inlined it, the
+// innermost first. It must copy what it keeps.
+typedef void (*uptier_position_visitor)(void* to, const uptier_position* position);
+
 typedef struct uptier_host {
   size_t size;  // sizeof(uptier_host), so that later versions can append functions
 
@@ -140,6 +152,18 @@ typedef struct uptier_host {
   // frames that may need it are gone, by a thread that then calls remove_methods, retire_methods,
   // quiescent, flush, detach or destroy, or returns from its outermost invoke. May be NULL.
   void (*drop)(void* user);
+
+  // Passes the position of a location of `method`, and the calls that it is inlined by, to `visit`;
+  // does nothing if it is not known. Called when somebody asks, for locations for which the body
+  // has no position (uptier_build_add_position): see Host::positions in uptier/host.h. May be NULL.
+  //
+  //   user   uptier_method_info::user
+  //   visit  to be called with `to`, during the call
+  //
+  // Thread: any, several at a time, with locks of the runtime held: it must not call the runtime,
+  // and must not wait for a thread that does. Not called after `drop`.
+  void (*positions)(void* user, uptier_method method, uint32_t location,
+                    uptier_position_visitor visit, void* to);
 } uptier_host;
 
 // A frame that compiled code returns to the host's interpreter because a guard has failed. Frozen.
@@ -359,12 +383,23 @@ size_t uptier_runtime_walk(uptier_runtime* runtime, uptier_site* sites,
 size_t uptier_runtime_trap_stack(const uptier_runtime* runtime, uptier_site* sites,
                                  size_t capacity) UPTIER_NOEXCEPT;
 
+// Passes the position of a location to `visit`, and the calls by which the host's own compiler has
+// inlined it: Runtime::positions in uptier/runtime.h. `method` and `location` are those of a
+// uptier_site, a uptier_outcome or a uptier_place_frame. Returns how many it passed: 0 if the
+// position is not known, the method does not exist any more, or memory is refused. Any thread; takes a
+// lock, which it does not hold while it calls `visit`. Not from a signal handler nor from
+// uptier_host::positions.
+size_t uptier_runtime_positions(const uptier_runtime* runtime, uptier_method method,
+                                uint32_t location, uptier_position_visitor visit,
+                                void* to) UPTIER_NOEXCEPT;
+
 // One body at an address of compiled code, and the code: PlaceFrame and CodePlace of
 // uptier/runtime.h. Frozen.
 typedef struct uptier_place_frame {
   uptier_method method;
   uint32_t site;  // of profiles: the block, or the call that an inlined body replaces; 0: unknown
-  uint32_t location;  // uptier_build_set_location of the call; 0: not at a call
+  uint32_t location;  // uptier_build_set_location of the call, or with the option line_rows of any
+                      // instruction; 0: not known
 } uptier_place_frame;
 typedef struct uptier_place {
   uint64_t version;  // serial number of the code, as in events; 0 in a stub

@@ -42,6 +42,7 @@ BaselineCompiler::BaselineCompiler(const Input& in)
     : request_(in.request),
       frame_(in.frame),
       f_(in.function),
+      lines_(in.compile.lines),
       instrumented_(in.request.copy == Copy::kInstrumented),
       probes_(instrumented_ ? in.request.probes : nullptr),
       held_(instrumented_ || in.request.loop_checks ? find_held(f_) : std::vector<bool>()),
@@ -65,6 +66,7 @@ void BaselineCompiler::run() {
     loops_.enter_function();
   }
   for (size_t i = 0; i < f_.layout.size(); ++i) block(i);
+  if (lines_) a_.line({}, true);
   a_.finish(first_call_point(f_, states_.size()));
 }
 
@@ -127,6 +129,7 @@ void BaselineCompiler::block(size_t position) {
     keep = follows && predecessors_[b.index()] == 1 && !is_header;
   }
   if (!keep || labels_[b.index()].isValid()) a_.bind(label(b));
+  if (lines_) begin_line(b);
   begin_values(b, keep);
   if (position == 0) a_.take_parameters(f_.params(f_.entry()));
   if (!is_header) mark_entry(position_);
@@ -136,11 +139,19 @@ void BaselineCompiler::block(size_t position) {
     size_t after = i + 1;
     while (after < insts.size() && counts_nothing(f_.inst(insts[after]))) ++after;
     const Inst* next = after < insts.size() ? &f_.inst(insts[after]) : nullptr;
+    if (lines_) a_.line(f_.inst(insts[i]).origin(), false);
     instruction(f_.inst(insts[i]), next);
   }
   end_values(b);
   a_.end_site();
   loops_.extend_ranges(b);
+}
+
+// The probe that begins a block has no location, and belongs to the instructions after it.
+void BaselineCompiler::begin_line(Block b) {
+  const auto& insts = f_.block(b).insts;
+  const auto at = std::ranges::find_if(insts, [&](InstId i) { return f_.inst(i).loc != 0; });
+  a_.line(at == insts.end() ? Origin() : f_.inst(*at).origin(), true);
 }
 
 void BaselineCompiler::instruction(const Inst& i, const Inst* next) {

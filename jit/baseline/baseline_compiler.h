@@ -56,6 +56,7 @@ class BaselineCompiler {
   void end_values(Block b);
   bool reads_operands(const Inst& i) const;
   void block(size_t position);
+  void begin_line(Block b);
   void instruction(const Inst& i, const Inst* next);
   bool skip_dead(const Inst& i);
   bool counts_nothing(const Inst& i) const;
@@ -107,6 +108,7 @@ class BaselineCompiler {
   const BaselineRequest& request_;
   const FrameLayout& frame_;
   const Function& f_;
+  bool lines_;
   bool instrumented_;
   const ProbePlan* probes_;             // null in a plain copy
   std::vector<bool> held_;              // by Block::index(); empty: no held stretch

@@ -94,6 +94,14 @@ SiteId Code::site_at(const void* pc) const noexcept {
   return row == nullptr ? 0 : row->site;
 }
 
+const LineRow* Code::line_at(const void* pc) const noexcept {
+  const uint32_t offset = offset_of(pc);
+  if (offset == UINT32_MAX) return nullptr;
+  auto after = row_after(tables_.lines, offset);
+  if (after == tables_.lines.begin() || (after - 1)->loc == LineRow::kUnknown) return nullptr;
+  return &*(after - 1);
+}
+
 MethodId Code::method_of(uint32_t body) const noexcept {
   return body == 0 || body > tables_.inlined.size() ? method_ : tables_.inlined[body - 1].method;
 }

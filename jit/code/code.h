@@ -61,6 +61,18 @@ struct ProbeRow {
   friend bool operator==(const ProbeRow&, const ProbeRow&) = default;
 };
 
+// From `offset` up to the next row, the code was made for the instructions at `loc` of `body`. An
+// instruction that a pass has made without a location belongs to the row before it. 12 bytes each.
+struct LineRow {
+  static constexpr uint32_t kUnknown = UINT32_MAX;
+
+  uint32_t offset = 0;
+  uint32_t loc = 0;   // or kUnknown
+  uint32_t body = 0;  // of the location, as in TrapRow
+
+  friend bool operator==(const LineRow&, const LineRow&) = default;
+};
+
 // An inlined body. Following `parent` gives the path of calls from the root.
 struct InlineRow {
   uint32_t parent = 0;  // the body with the call: 0 the method's own, else 1 + its row
@@ -164,6 +176,7 @@ struct CodeTables {
   std::vector<TrapRow> traps;
   std::vector<CallRow> calls;
   std::vector<ProbeRow> probes;
+  std::vector<LineRow> lines;                // only with CompileInput::lines
   std::vector<InlineRow> inlined;            // parents first; empty in baseline code
   std::vector<InlinedCount> inlined_counts;  // by rising offset, body and site
   std::vector<InlinedProbe> inlined_probes;  // likewise
@@ -242,6 +255,9 @@ class Code {
   // inlined body; probe_at says of which one. Logarithmic.
   SiteId site_at(const void* pc) const noexcept;
   const ProbeRow* probe_at(const void* pc) const noexcept;
+  // Returns the row of the instruction at an address; null if it is not known, and in code without
+  // such rows. Logarithmic.
+  const LineRow* line_at(const void* pc) const noexcept;
   // Returns the method of a body of this code: `body` 0 is the code's own.
   MethodId method_of(uint32_t body) const noexcept;
   // Returns whether a trap that unwinds frames of this code must report them to the TrapWalk.

@@ -57,6 +57,7 @@ struct CompileInput {
   const Helpers& helpers;
   CallResolver& calls;
   CodeSpace& space;
+  bool lines = false;  // make CodeTables::lines
 };
 
 }  // namespace uptier::jit

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "jit/code/frame_row.h"
+#include "jit/code/native_lines.h"
 
 namespace uptier::jit {
 
@@ -19,6 +20,7 @@ struct NamedCode {
   int32_t saved_at = 0;
   std::vector<FrameRow> frames;  // offsets from `base`; if empty, it begins as above
   std::string name;
+  NativeLines lines;
 };
 
 }  // namespace uptier::jit

@@ -225,7 +225,7 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
   }
   machine::MachineFunction insts =
       x64::lower({f, o.loops, o.frequencies, body.osr(), body.slots(), x64::has_bmi2(), *counters,
-                  &inlined, sites, &probes});
+                  &inlined, sites, &probes, in.lines});
   if (r.limit != nullptr && r.limit->over("lower")) return given_up(in);
   machine::Allocation allocation = machine::allocate_registers(insts);
   if (r.limit != nullptr && r.limit->over("allocate_registers")) return given_up(in);

@@ -189,6 +189,16 @@ Value FunctionBuilder::param(unsigned i) const {
 Type FunctionBuilder::type_of(Value v) const { return impl_->type_of(v); }
 Block FunctionBuilder::current() const { return impl_->current; }
 void FunctionBuilder::set_location(uint32_t loc) { impl_->location = loc; }
+FileId FunctionBuilder::add_file(std::string_view path) {
+  return impl_->f.positions.add_file(path);
+}
+void FunctionBuilder::add_position(uint32_t location, const Position& at) {
+  jit::PositionTable& table = impl_->f.positions;
+  if (!impl_->expect(table.has(at.file), "a position is in a file that add_file did not return")) {
+    return;
+  }
+  table.add(location, at);
+}
 
 Block FunctionBuilder::create_block() {
   impl_->blocks.emplace_back();

@@ -182,6 +182,7 @@ Function BuilderAccess::finish(FunctionBuilder& builder) {
   }
   m.leave_block();
   m.place_zeros();
+  if (Status s = m.f.positions.finish(); !s) m.refuse(s.error().message);
   Function f = std::move(m.f);
   keep_reachable(f);
   ParamPruner(f, m.edge_args).run();
@@ -196,6 +197,7 @@ Result<Function> BuilderAccess::finish_verified(FunctionBuilder& builder) {
   if (Status s = builder.status(); !s) return s.error();
   bool adopted = builder.impl_->adopted.has_value();
   Function f = finish(builder);
+  if (Status s = builder.status(); !s) return s.error();
   if (!adopted && !builder.impl_->plain && jit::lives_too_long(f)) {
     builder.impl_->too_much = true;
     return Error{ErrorCode::kResourceExhausted,

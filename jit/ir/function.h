@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "jit/ir/origin.h"
+#include "jit/ir/position_table.h"
 #include "uptier/builder.h"
 #include "uptier/ids.h"
 #include "uptier/opcodes.h"
@@ -144,6 +145,7 @@ class Function {
   uint32_t site_count = 0;   // site ids are 1..site_count
   uint32_t block_sites = 0;  // sites 1..block_sites are block probes
   uint64_t cfg_hash = 0;     // see cfg_hash.h; set once by the builder, kept by passes
+  PositionTable positions;   // of its locations; the describer takes it away
 
   const Signature& signature() const { return signatures[signature_id.index()]; }
   const Signature& signature_of(const Inst& call) const { return signatures[call.aux]; }

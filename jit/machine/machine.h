@@ -185,6 +185,8 @@ struct MachineFunction {
   std::vector<MExitValue> exit_values;
   std::vector<MProbe>
       probes;  // sorted; not instructions, so that the code is the same without them
+  // Of the IR instruction that each of `insts` was made for; empty unless lines are wanted.
+  std::vector<Origin> origins;
   bool has_calls = false;
   bool osr = false;             // entered with rbp the baseline frame
   uint32_t outgoing_words = 0;  // stack arguments of the call with the most

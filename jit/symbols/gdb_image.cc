@@ -4,37 +4,15 @@
 
 #include <cstring>
 
+#include "jit/symbols/gdb_lines.h"
+#include "jit/symbols/object_bytes.h"
+
 namespace uptier::jit {
 namespace {
 
 uint64_t address(const uint8_t* p) { return reinterpret_cast<uintptr_t>(p); }
 
-class Bytes {
- public:
-  template <class T>
-  void put(const T& value) {
-    const auto* p = reinterpret_cast<const uint8_t*>(&value);
-    bytes_.insert(bytes_.end(), p, p + sizeof value);
-  }
-  void put(std::initializer_list<uint8_t> list) { bytes_.insert(bytes_.end(), list); }
-  void text(std::string_view s) {
-    bytes_.insert(bytes_.end(), s.begin(), s.end());
-    bytes_.push_back(0);
-  }
-  void uleb(uint64_t n) {
-    for (; n >= 0x80; n >>= 7) bytes_.push_back(static_cast<uint8_t>(n | 0x80));
-    bytes_.push_back(static_cast<uint8_t>(n));
-  }
-  void align(size_t to, uint8_t with) {
-    while (bytes_.size() % to != 0) bytes_.push_back(with);
-  }
-  void patch32(size_t at, uint32_t value) { std::memcpy(&bytes_[at], &value, sizeof value); }
-  size_t size() const { return bytes_.size(); }
-  const std::vector<uint8_t>& all() const { return bytes_; }
-
- private:
-  std::vector<uint8_t> bytes_;
-};
+using Bytes = ObjectBytes;
 
 // ---- Call frame information (DWARF 5, section 6.4; register numbers of the psABI) -----------
 
@@ -196,6 +174,15 @@ class Sections {
   Bytes names_, body_;
 };
 
+constexpr size_t kLineSections = 4;
+
+void add_lines(Sections& sections, size_t first, const GdbLines& lines) {
+  sections.add(first, ".debug_abbrev", SHT_PROGBITS, lines.abbrev);
+  sections.add(first + 1, ".debug_info", SHT_PROGBITS, lines.info);
+  sections.add(first + 2, ".debug_line", SHT_PROGBITS, lines.line);
+  sections.add(first + 3, ".debug_ranges", SHT_PROGBITS, lines.ranges);
+}
+
 Elf64_Ehdr file_header(size_t sections) {
   Elf64_Ehdr file = {};
   std::memcpy(file.e_ident, ELFMAG, SELFMAG);
@@ -217,7 +204,10 @@ Elf64_Ehdr file_header(size_t sections) {
 
 std::vector<uint8_t> gdb_image(std::span<const NamedCode> codes) {
   const Parts p = describe(codes);
-  Sections sections(kFirstBody + codes.size());
+  const GdbLines lines = gdb_lines(codes);
+  const size_t first_lines = kFirstBody + codes.size();
+  const size_t count = first_lines + (lines.empty() ? 0 : kLineSections);
+  Sections sections(count);
   sections.add(kFrames, ".eh_frame", SHT_PROGBITS, p.frames).sh_flags = SHF_ALLOC;
   Elf64_Shdr& symbols = sections.add(kSymbols, ".symtab", SHT_SYMTAB, p.symbols);
   symbols.sh_link = kStrings;
@@ -231,9 +221,10 @@ std::vector<uint8_t> gdb_image(std::span<const NamedCode> codes) {
     body.sh_size = codes[n].size;
     body.sh_addralign = 1;
   }
+  if (!lines.empty()) add_lines(sections, first_lines, lines);
   sections.add_names(kNames);
   Bytes out;
-  out.put(file_header(kFirstBody + codes.size()));
+  out.put(file_header(count));
   sections.write(out);
   return out.all();
 }

@@ -2,7 +2,7 @@
 //
 // It has a symbol for each body, and call frame information, so that backtraces pass through
 // compiled code and `up` finds the registers that it has saved. For a body with frame rows, every
-// instruction is described. For others rbp is the frame, except in the two instructions of the
+// instruction is described. Bodies with lines have them as DWARF (gdb_lines.h). For others rbp is the frame, except in the two instructions of the
 // prologue that make it; the last two instructions of the epilogue are not described.
 #pragma once
 

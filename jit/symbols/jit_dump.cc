@@ -20,7 +20,7 @@ namespace {
 constexpr uint32_t kMagic = 0x4A695444;  // "JiTD"
 constexpr size_t kPage = 4096;
 
-enum class Kind : uint32_t { kCodeLoad = 0, kCodeClose = 3 };
+enum class Kind : uint32_t { kCodeLoad = 0, kDebugInfo = 2, kCodeClose = 3 };
 
 struct Header {
   uint32_t magic = kMagic;
@@ -52,6 +52,13 @@ struct CodeLoad {
 };
 static_assert(sizeof(CodeLoad) == 56);
 
+struct DebugInfo {
+  Record record;
+  uint64_t address = 0;
+  uint64_t entries = 0;  // each: address, line, discriminator, the file's name with its zero
+};
+static_assert(sizeof(DebugInfo) == 32);
+
 // The clock of `perf record -k mono`.
 uint64_t now() {
   timespec t = {};
@@ -62,6 +69,31 @@ uint64_t now() {
 template <class T>
 profile::ByteSpan bytes_of(const T& what) {
   return std::as_bytes(std::span(&what, 1));
+}
+
+template <class T>
+void put(std::string& to, const T& value) {
+  to.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// Returns the record of the lines, which comes before that of the body; empty if none is known.
+// An entry holds up to the next one; line 0 is that of code without a line.
+std::string debug_info(const NamedCode& code) {
+  std::string entries;
+  DebugInfo info{{Kind::kDebugInfo, 0, now()}, reinterpret_cast<uintptr_t>(code.base), 0};
+  for (const NativeLines::Row& r : code.lines.rows) {
+    put(entries, info.address + r.offset);
+    put(entries, r.at.line);
+    put<uint32_t>(entries, 0);
+    const std::string& file = code.lines.files[r.at.file];
+    entries.append(file.c_str(), file.size() + 1);
+    ++info.entries;
+  }
+  if (info.entries == 0) return {};
+  info.record.size = static_cast<uint32_t>(sizeof info + entries.size());
+  std::string bytes;
+  put(bytes, info);
+  return bytes + entries;
 }
 
 }  // namespace
@@ -104,7 +136,8 @@ bool JitDump::add(const NamedCode& code) {
   load.address = load.mapped_at = reinterpret_cast<uintptr_t>(code.base);
   load.code_size = code.size;
   load.index = codes_++;
-  std::string bytes(reinterpret_cast<const char*>(&load), sizeof load);
+  std::string bytes = debug_info(code);
+  put(bytes, load);
   bytes += name;
   bytes.append(reinterpret_cast<const char*>(code.base), code.size);
   return file_.append(std::as_bytes(std::span(bytes)));

@@ -10,7 +10,8 @@
 // (CodeSpace::Limits::open_at_once).
 //
 // The format is described in tools/perf/Documentation/jitdump-specification.txt in the sources of
-// Linux: a header, then a record for each body: names, addresses, bytes. perf finds the file because a
+// Linux: a header, then
+// for each body a record of its source lines, if they are known, and one of its name, address and bytes. perf finds the file because a
 // page of it is mapped executable; nothing is executed there.
 //
 //   Thread: one at a time.

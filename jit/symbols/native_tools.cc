@@ -1,5 +1,7 @@
 #include "jit/symbols/native_tools.h"
 
+#include <algorithm>
+
 #include "jit/code/code.h"
 
 namespace uptier::jit {
@@ -19,7 +21,8 @@ std::vector<FrameRow> rows_of(const std::vector<FrameRow>& all, uint32_t begin, 
 
 }  // namespace
 
-std::vector<NamedCode> parts_of(const Code& code, const std::string& name, bool at_loop) {
+std::vector<NamedCode> parts_of(const Code& code, const std::string& name, bool at_loop,
+                                PositionSource* source) {
   const CodeTables& tables = code.tables();
   NamedCode hot;
   hot.base = code.base();
@@ -29,6 +32,9 @@ std::vector<NamedCode> parts_of(const Code& code, const std::string& name, bool 
   hot.saved_at = tables.saved_at;
   hot.frames = rows_of(tables.frames, 0, code.hot_size());
   hot.name = name + "]";
+  const NativeLines lines = source == nullptr ? NativeLines() : native_lines(code, *source);
+  // In code without a cold part, the data lie at the end.
+  hot.lines = part_of(lines, 0, std::min(tables.data_at, code.hot_size()));
   if (code.size() == code.hot_size()) return {std::move(hot)};
   NamedCode cold = hot;
   cold.base = code.cold_base();
@@ -36,12 +42,14 @@ std::vector<NamedCode> parts_of(const Code& code, const std::string& name, bool 
   cold.at_loop = true;  // it is entered from the hot part
   cold.frames = rows_of(tables.frames, code.hot_size(), code.size());
   cold.name = name + " cold]";
+  cold.lines = part_of(lines, code.hot_size(), code.size());
   return {std::move(hot), std::move(cold)};
 }
 
-void NativeTools::add(const Code& code, const std::string& name, bool at_loop) {
+void NativeTools::add(const Code& code, const std::string& name, bool at_loop,
+                      PositionSource& source) {
   if (perf_map == nullptr && jit_dump == nullptr && gdb_names == nullptr) return;
-  for (NamedCode& part : parts_of(code, name, at_loop)) add(std::move(part));
+  for (NamedCode& part : parts_of(code, name, at_loop, &source)) add(std::move(part));
 }
 
 void NativeTools::name(const NamedCode& code) {

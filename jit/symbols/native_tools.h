@@ -15,8 +15,9 @@ class Code;
 
 // Returns the parts of a body as tools see them: its hot part and, if it has one, its cold part.
 // The name lacks its closing bracket. `at_loop`: it is entered in the middle of a loop, in the
-// frame of another body.
-std::vector<NamedCode> parts_of(const Code& code, const std::string& name, bool at_loop);
+// frame of another body. `source`: null for parts without lines.
+std::vector<NamedCode> parts_of(const Code& code, const std::string& name, bool at_loop,
+                                PositionSource* source = nullptr);
 
 // A tool that is not wanted is null.
 struct NativeTools {
@@ -25,7 +26,7 @@ struct NativeTools {
   std::unique_ptr<GdbNames> gdb_names;
 
   // As parts_of.
-  void add(const Code& code, const std::string& name, bool at_loop);
+  void add(const Code& code, const std::string& name, bool at_loop, PositionSource& source);
   void add(NamedCode code);
   // The same without gdb, which would need descriptions of its frames.
   void name(const NamedCode& code);

@@ -93,6 +93,8 @@ class BaselineAssembler {
   // Code emitted from here on belongs to a block site, until the end of the block.
   void begin_site(SiteId site) { b_.probe_row(site, 0, true); }
   void end_site() { b_.end_rows(); }
+  // Code emitted from here on belongs to an instruction; `first`: of a block.
+  void line(Origin at, bool first) { first ? b_.first_line_row(at) : b_.line_row(at); }
 
   // ---- Checks at loop headers (baseline_check.cc)
   // Emits the check of a loop header, and returns the check's number.

@@ -139,6 +139,13 @@ void CodeBuffer::probe_row(SiteId site, uint32_t body, bool starts) {
   if (starts || !same) rows.push_back({offset(), site, body, starts});
 }
 
+void CodeBuffer::add_line(const LineRow& row) {
+  auto& rows = tables_.lines;
+  if (!rows.empty() && rows.back().offset == row.offset) rows.pop_back();
+  const bool same = !rows.empty() && rows.back().loc == row.loc && rows.back().body == row.body;
+  if (!same) rows.push_back(row);
+}
+
 void CodeBuffer::end_rows() {
   auto& rows = tables_.probes;
   for (; !rows.empty() && rows.back().offset == offset(); rows.pop_back()) {
@@ -269,6 +276,7 @@ void CodeBuffer::emit_cold_traps() {
   for (const ColdTrap& t : cold_) {
     asm_.bind(t.label);
     if (tables_.counts_edges) probe_row(t.site);
+    if (!tables_.lines.empty()) first_line_row(t.at);
     if (!tables_.frames.empty()) frame_row(t.frame);
     trap_now(t.code, t.at);
   }
@@ -335,6 +343,7 @@ void CodeBuffer::number_offsets() {
   for (TrapRow& r : tables_.traps) number(r.offset);
   for (CallRow& r : tables_.calls) number(r.offset);
   for (ProbeRow& r : tables_.probes) number(r.offset);
+  for (LineRow& r : tables_.lines) number(r.offset);
   for (FrameRow& r : tables_.frames) number(r.offset);
   for (ExitRow& r : tables_.exits) number(r.offset);
   for (uint32_t& e : tables_.entries) number(e);

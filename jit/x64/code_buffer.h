@@ -106,6 +106,15 @@ class CodeBuffer {
   void probe_row(SiteId site, uint32_t body = 0, bool starts = false);
   // A start of the block gets no row.
   void lose_row(SiteId site, uint32_t body) { lost_rows_.push_back({body, site}); }
+  // Code emitted from here on was made for an instruction of this origin; see LineRow. Location 0 changes
+  // nothing.
+  void line_row(Origin at) {
+    if (at.loc != 0) add_line({offset(), at.loc, at.body});
+  }
+  // The same, where the code before does not lead here: then location 0 is an unknown one.
+  void first_line_row(Origin at) {
+    at.loc != 0 ? line_row(at) : add_line({offset(), LineRow::kUnknown, 0});
+  }
   // The rows end here: those without an instruction are lost.
   void end_rows();
 
@@ -202,6 +211,7 @@ class CodeBuffer {
   static constexpr uint32_t kColdPart = 1u << 30;
   static constexpr SiteId kMostSite = (1u << 28) - 1;
 
+  void add_line(const LineRow& row);
   void load_tls(const Gp& dst, int64_t offset);
   Mem constant(uint64_t low, uint64_t high, uint32_t size);
   void emit_cold_traps();

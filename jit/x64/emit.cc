@@ -54,6 +54,7 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   b_.begin_cold();
   if (!plan_.all_bare()) frame_is_made();
   exits();
+  if (!m_.origins.empty()) b_.first_line_row({});
   probe_calls();
   for (const InlinedBody& i : in_.function.inlined) {
     b_.tables().inlined.push_back({i.parent, i.site, i.method, i.loc});
@@ -211,14 +212,23 @@ void Emitter::emit_block(uint32_t b) {
 
 void Emitter::emit_insts(uint32_t b) {
   const MBlock& block = m_.blocks[b];
+  if (!m_.origins.empty()) begin_line(block);
   for (uint32_t n = block.begin; n < block.end; ++n) {
     if (n + 1 == block.end && plan_.makes[b] == FramePlan::Makes::kAtEnd) make_frame();
     emit_probes(n);
+    if (!m_.origins.empty()) b_.line_row(m_.origins[n]);
     emit_gap(n);
     emit_inst(m_.insts[n]);
   }
   // What follows is another block, which may also be reached by jumps.
   b_.end_rows();
+}
+
+// A block may be reached from anywhere, so that nothing is known from the code before it.
+void Emitter::begin_line(const MBlock& b) {
+  uint32_t n = b.begin;
+  while (n + 1 < b.end && m_.origins[n].loc == 0) ++n;
+  b_.first_line_row(m_.origins[n]);
 }
 
 // Emits the rows up to instruction n. Blocks that were not emitted lose theirs.

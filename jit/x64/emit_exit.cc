@@ -36,6 +36,7 @@ void Emitter::exits() {
   b_.tables().saved_at = -static_cast<int32_t>(first) - 8;
   for (const Side& s : sides_) {
     b_.bind(s.label);
+    if (!m_.origins.empty()) b_.first_line_row(m_.origins[s.from - m_.insts.data()]);
     undo_sum(*s.from);
     bool asks = s.from->op == MOp::kLeave;
     b_.call_address(asks ? in_.compile.helpers.ask_to_leave : in_.compile.helpers.leave);

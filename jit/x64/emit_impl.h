@@ -27,6 +27,7 @@ class Emitter {
   void frame_is(FrameState::Kind kind, size_t saved = 0);
   void frame_is_made() { frame_is(FrameState::Kind::kMade, saved_.size()); }
   void emit_probes(uint32_t n);
+  void begin_line(const MBlock& b);
   void emit_inst(const MInst& i);
   void emit_simple(const MInst& i);
   void find_empty_blocks();

@@ -78,6 +78,7 @@ void Lowering::lower_block(uint32_t place) {
 // Lowers the block of a split critical edge: passes the arguments.
 void Lowering::lower_split(uint32_t place) {
   block_ = Block::none();
+  here_ = f_.terminator(plan_.order[place].from).origin();
   block_end_[place] = static_cast<uint32_t>(m_.insts.size());
   begin(MOp::kJump, 8);
   add_edge(plan_.order[place].edge, false);
@@ -105,6 +106,7 @@ void Lowering::lower_inst(InstId id) {
   if (!effect && (!i.result.valid() || !needed(i.result))) return;
   if (i.result.valid() && root(i.result) != i.result) return;
   current_color_ = color_[id.index()];
+  here_ = i.origin();
   select(id);
   flush_group();
 }
@@ -170,6 +172,7 @@ void Lowering::emit() {
 
 void Lowering::flush_group() {
   m_.insts.insert(m_.insts.end(), group_.rbegin(), group_.rend());
+  if (in_.origins) m_.origins.insert(m_.origins.end(), group_.size(), here_);
   group_.clear();
 }
 
@@ -227,6 +230,7 @@ uint32_t Lowering::constant_index(uint64_t bits) {
 
 void Lowering::turn_round() {
   std::reverse(m_.insts.begin(), m_.insts.end());
+  std::reverse(m_.origins.begin(), m_.origins.end());
   std::reverse(m_.probes.begin(), m_.probes.end());
   auto total = static_cast<uint32_t>(m_.insts.size());
   for (MProbe& p : m_.probes) p.inst = total - p.inst;

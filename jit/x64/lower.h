@@ -46,6 +46,7 @@ struct LowerInput {
   const ProbePlan* sites = nullptr;
   // Counters of other probes in inlined bodies; null: they do not count.
   const std::vector<InlinedProbe>* inlined_probes = nullptr;
+  bool origins = false;  // make MachineFunction::origins
 };
 
 MachineFunction lower(const LowerInput& in);

@@ -172,6 +172,7 @@ class Lowering {
   std::vector<InstId> sum_of_;       // by InstId of a guard or trap: the sum that it computes
   Block block_;                      // the block being lowered
   bool fold_ok_ = true;              // the condition being lowered has no other use
+  Origin here_;                      // of the instruction being lowered
   uint32_t current_color_ = 0;       // color_ of the instruction being lowered
   MInst cur_;                        // the machine instruction being made, and its operands
   std::vector<Operand> cur_operands_;

@@ -111,7 +111,7 @@ extern "C" int64_t half_or_trap(int64_t x) {
 }
 
 TEST_F(CApiGrow, an_interpreter_raises_and_its_compiled_callers_end_with_it) {
-  const uptier_host nothing = {sizeof nothing, nullptr, nullptr};
+  const uptier_host nothing = {sizeof nothing, nullptr, nullptr, nullptr};
   uptier_method_info info = info_of("half", nullptr, signature(1));
   info.host = &nothing;
   info.host_entry = reinterpret_cast<uptier_code>(half_or_trap);

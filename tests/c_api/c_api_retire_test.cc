@@ -44,7 +44,7 @@ uint64_t resume_guarded(const uptier_host_frame* frame) {
 
 void drop_guarded(void* user) { ++static_cast<Guarded*>(user)->drops; }
 
-constexpr uptier_host kGuardedHost = {sizeof(uptier_host), build_guarded, drop_guarded};
+constexpr uptier_host kGuardedHost = {sizeof(uptier_host), build_guarded, drop_guarded, nullptr};
 
 TEST_F(CApiRetire, the_user_of_a_frame_that_leaves_its_code_late_is_still_there) {
   for (uint64_t calls : {0, 500}) {

@@ -205,7 +205,7 @@ TEST_F(CApiRun, a_host_entry_runs_until_the_body_is_compiled) {
   info.host_entry = reinterpret_cast<uptier_code>(host_triple);
   uptier_method both = {}, only = {};
   ASSERT_EQ(uptier_runtime_add_method(runtime_, &info, &both, &error_), UPTIER_OK);
-  const uptier_host nothing = {sizeof nothing, nullptr, nullptr};
+  const uptier_host nothing = {sizeof nothing, nullptr, nullptr, nullptr};
   info.host = &nothing;
   ASSERT_EQ(uptier_runtime_add_method(runtime_, &info, &only, &error_), UPTIER_OK);
   for (uint64_t i = 0; i < 300; ++i) {

@@ -32,6 +32,7 @@ const size_t c_layout[] = {
     sizeof(uptier_signature),
     sizeof(uptier_host),
     offsetof(uptier_host, drop),
+    offsetof(uptier_host, positions),
     sizeof(uptier_method_info),
     offsetof(uptier_method_info, host_entry),
     offsetof(uptier_method_info, host_may_trap),
@@ -58,6 +59,7 @@ const size_t c_layout[] = {
     offsetof(uptier_code_events, lost),
     sizeof(uptier_place),
     sizeof(uptier_place_frame),
+    sizeof(uptier_position),
     sizeof(uptier_data),
     sizeof(uptier_piece),
     sizeof(uptier_gathered_instrument),
@@ -102,7 +104,7 @@ static uptier_status build_gcd(void* user, uptier_method method, uptier_builder*
 // Registers gcd; counts its builds in `*builds`.
 uptier_status c_add_gcd(uptier_runtime* runtime, int* builds, uptier_method* out,
                         uptier_error* error) {
-  const uptier_host host = {sizeof host, build_gcd, NULL};
+  const uptier_host host = {sizeof host, build_gcd, NULL, NULL};
   const uptier_type params[] = {UPTIER_TYPE_I64, UPTIER_TYPE_I64};
   uptier_method_info info = {.size = sizeof info, .name = "gcd", .host = &host, .user = builds};
   info.signature = (uptier_signature){params, 2, UPTIER_TYPE_I64};

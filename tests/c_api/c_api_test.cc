@@ -59,6 +59,7 @@ TEST(CApiHeader, a_c_compiler_reads_the_same_numbers_and_layouts) {
                            sizeof(uptier_signature),
                            sizeof(uptier_host),
                            offsetof(uptier_host, drop),
+                           offsetof(uptier_host, positions),
                            sizeof(uptier_method_info),
                            offsetof(uptier_method_info, host_entry),
                            offsetof(uptier_method_info, host_may_trap),
@@ -85,6 +86,7 @@ TEST(CApiHeader, a_c_compiler_reads_the_same_numbers_and_layouts) {
                            offsetof(uptier_code_events, lost),
                            sizeof(uptier_place),
                            sizeof(uptier_place_frame),
+                           sizeof(uptier_position),
                            sizeof(uptier_data),
                            sizeof(uptier_piece),
                            sizeof(uptier_gathered_instrument),
@@ -108,7 +110,7 @@ TEST(CApiHeader, probes_are_those_that_a_host_places) {
 
 // No padding at the end, where a new member would not change the size.
 TEST(CApiHeader, structs_that_grow_end_with_their_last_member) {
-  EXPECT_EQ(sizeof(uptier_host), offsetof(uptier_host, drop) + sizeof(void*));
+  EXPECT_EQ(sizeof(uptier_host), offsetof(uptier_host, positions) + sizeof(void*));
   EXPECT_EQ(sizeof(uptier_method_info), offsetof(uptier_method_info, describes_at_once) + 4);
   EXPECT_EQ(sizeof(uptier_method_totals), offsetof(uptier_method_totals, left_for_host) + 8);
   EXPECT_EQ(sizeof(uptier_totals), offsetof(uptier_totals, code_names_lost) + 8);

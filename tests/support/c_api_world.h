@@ -34,7 +34,8 @@ struct BodyHost {
   static void drop(void* user) { static_cast<BodyHost*>(user)->drops++; }
 };
 
-inline constexpr uptier_host kBodyHost = {sizeof(uptier_host), BodyHost::build, BodyHost::drop};
+inline constexpr uptier_host kBodyHost = {sizeof(uptier_host), BodyHost::build, BodyHost::drop,
+                                          nullptr};
 inline constexpr uptier_type kI64[] = {UPTIER_TYPE_I64, UPTIER_TYPE_I64, UPTIER_TYPE_I64};
 
 inline uptier_signature signature(size_t params, uptier_type result = UPTIER_TYPE_I64) {

@@ -220,6 +220,32 @@ uptier_status uptier_build_set_location(uptier_builder* b, uint32_t location) no
   return UPTIER_OK;
 } catch (const std::exception&) { return b->ran_out(); }
 
+uptier_file uptier_build_add_file(uptier_builder* b, const char* path) noexcept try {
+  if (!B::enter(b, __func__)) return {};
+  if (path == nullptr) {
+    b->refuse("the path is NULL");
+    return {};
+  }
+  const FileId file = b->builder.add_file(path);
+  b->file_count = std::max(b->file_count, file.index() + 1);
+  return to_c<uptier_file>(file);
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
+}
+
+uptier_status uptier_build_add_position(uptier_builder* b, uint32_t location, uptier_file file,
+                                        uint32_t line, uint32_t column,
+                                        uint32_t inlined_at) noexcept try {
+  if (!B::enter(b, __func__)) return status_of(b);
+  if (file.id == 0 || file.id > b->file_count) {
+    b->refuse("the file is none of this builder");
+    return b->status();
+  }
+  b->builder.add_position(location, {from_c<FileId>(file), line, column, inlined_at});
+  return UPTIER_OK;
+} catch (const std::exception&) { return b->ran_out(); }
+
 // ---- Constants ----------------------------------------------------------------------------------
 
 uptier_value uptier_build_i32(uptier_builder* b, int32_t v) noexcept try {

@@ -72,6 +72,7 @@ struct uptier_builder {
   uptier::Status error;
   const char* what = "";
   uint32_t value_count = 0;
+  uint32_t file_count = 0;
   bool current_is_empty = true;
   std::vector<uptier::Type> variables;
   std::vector<BlockState> blocks;

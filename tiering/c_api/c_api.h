@@ -103,12 +103,14 @@ class CMethod final : public Host {
       : runtime_(runtime),
         build_(host.build),
         drop_(host.drop),
+        positions_(host.positions),
         resume_(info.host_resume),
         user_(info.user),
         signature_(std::move(s)),
         name_(info.name) {}
 
   Status build(MethodId m, FunctionBuilder& b) noexcept override;
+  SourcePositions positions(MethodId m, uint32_t location) override;
   const void* alias_scope() const noexcept override { return reinterpret_cast<void*>(build_); }
   void gone(MethodId) noexcept override { take_drop()(); }
   // The MethodInfo::host_resume of methods that C registered with one.
@@ -136,6 +138,7 @@ class CMethod final : public Host {
   uptier_runtime& runtime_;
   uptier_status (*build_)(void*, uptier_method, uptier_builder*, uptier_error*);
   void (*drop_)(void*);
+  void (*positions_)(void*, uptier_method, uint32_t, uptier_position_visitor, void*);
   uint64_t (*resume_)(const uptier_host_frame*);
   void* user_;
   Signature signature_;

@@ -46,6 +46,32 @@ Status CMethod::build(MethodId m, FunctionBuilder& b) noexcept try {
                name_ + ": the host's build failed: " + why};
 } catch (const std::exception&) { return out_of_memory("build"); }
 
+namespace {
+
+// What the visitor of a C host fills in. If memory runs out, nothing is known.
+struct Visited {
+  SourcePositions all;
+  bool ran_out = false;
+
+  static void take(void* to, const uptier_position* p) noexcept {
+    auto& v = *static_cast<Visited*>(to);
+    const auto text = [](const char* s) { return std::string(s == nullptr ? "" : s); };
+    if (p == nullptr || v.ran_out) return;
+    v.ran_out = !finishes([&] {
+      v.all.push_back({text(p->file), p->line, p->column, text(p->function)});
+    });
+  }
+};
+
+}  // namespace
+
+SourcePositions CMethod::positions(MethodId m, uint32_t location) {
+  if (positions_ == nullptr) return {};
+  Visited visited;
+  positions_(user_, to_c<uptier_method>(m), location, &Visited::take, &visited);
+  return visited.ran_out ? SourcePositions() : std::move(visited.all);
+}
+
 CMethod* CMethodTable::find(uptier_method id) const {
   MethodId m = from_c<MethodId>(id);
   if (!m.valid() || m.index() / kPage >= pages_.size()) return nullptr;

@@ -335,6 +335,20 @@ size_t uptier_runtime_site_at(const uptier_runtime* runtime, const void* pc, upt
   return at->frames.size();
 } catch (const std::exception&) { return 0; }
 
+size_t uptier_runtime_positions(const uptier_runtime* runtime, uptier_method method,
+                                uint32_t location, uptier_position_visitor visit, void* to) noexcept
+    try {
+  const MethodId m = from_c<MethodId>(method);
+  if (runtime == nullptr || visit == nullptr || !m.valid()) return 0;
+  const SourcePositions found = runtime->runtime->positions(m, location);
+  for (const SourcePosition& p : found) {
+    const uptier_position position{
+        p.file.c_str(), p.function.empty() ? nullptr : p.function.c_str(), p.line, p.column};
+    visit(to, &position);
+  }
+  return found.size();
+} catch (const std::exception&) { return 0; }
+
 uint64_t uptier_stack_left(void) noexcept { return Runtime::stack_left(); }
 
 uptier_status uptier_runtime_attach(uptier_runtime* runtime, uptier_error* error) noexcept try {

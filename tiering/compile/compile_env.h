@@ -32,6 +32,7 @@ struct CompileEnv {
   const ProbeChoice& probe_choice;
   bool samples_calls;        // some calls are sampled
   bool always_instrumented;  // all calls are
+  bool lines;                // code has rows for its lines: a tool wants them
   Stress& stress;
   WaitedMutex& state_mutex;
   const MethodTable& methods;

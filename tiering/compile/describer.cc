@@ -150,6 +150,7 @@ Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
   bool first = !m.has_shape();
   if (first) {
     std::unique_ptr<MethodShape> shape = shape_of(f, m.host.alias_scope());
+    shape->positions = std::move(f.positions);
     if (env_.saved.is_open()) shape->static_shape = jit::static_shape(f);
     HeldState lock(env_.state_mutex);
     m.slab_words.store(Method::kNotPlanned, std::memory_order_release);
@@ -157,6 +158,7 @@ Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
     m.shape.put(std::move(shape));
     env_.observer.directory.keys().learn(m);
   }
+  f.positions = {};
   if (env_.options.fuel != 0) jit::add_fuel(f);
   place_probes(m, f, observed);
   if (first) {

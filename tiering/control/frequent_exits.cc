@@ -15,8 +15,9 @@ void FrequentExits::consider(Method& m, uint32_t exit) {
   assert(d.met || d.action == Action::kKeep);
   m.shape.made()->exits.answer(exit, d.met, banned, policy_);
   if (!d.met || m.removed) return;
-  observer_.decisions.log(m, action_name(d.action),
-                          "exit at " + m.shape->exits.name(exit) + ": " + d.reason, inputs_text(e));
+  observer_.decisions.log(
+      m, action_name(d.action),
+      "exit at " + m.shape->exits.name(exit, m.shape->positions) + ": " + d.reason, inputs_text(e));
   if (m.shape->exits.is_guard(exit)) {
     if (!banned) return;
     withdraw_optimized(m);

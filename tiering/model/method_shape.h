@@ -17,6 +17,7 @@
 #include "jit/analysis/code_shape.h"
 #include "jit/analysis/static_shape.h"
 #include "jit/ir/function.h"
+#include "jit/ir/position_table.h"
 #include "sampler/fast_sample.h"
 #include "tiering/base/made_later.h"
 #include "tiering/model/side_exits.h"
@@ -52,6 +53,7 @@ struct MethodShape {
   uint32_t instructions = 0;            // of the IR
   std::vector<uint32_t> block_weights;  // instructions by block site - 1
   jit::StaticShape static_shape;        // with a profile that outlives the process only; else empty
+  jit::PositionTable positions;         // that the body was described with; may be empty
   // Belongs to the host: a caller may inline the body after the host was destroyed.
   const void* alias_scope = nullptr;
 

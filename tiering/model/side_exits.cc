@@ -118,9 +118,11 @@ void MethodExits::compiled() {
   }
 }
 
-std::string MethodExits::name(uint32_t exit) const {
+std::string MethodExits::name(uint32_t exit, const jit::PositionTable& positions) const {
   const Site& s = sites_[exit];
   std::string at = s.location == 0 ? "" : "@" + std::to_string(s.location);
+  const SourcePositions source = positions.find(s.location);
+  if (!at.empty() && !source.empty()) at += ", " + position_text(source[0]);
   std::string what = s.value != 0     ? "site " + std::to_string(s.value)
                      : is_guard(exit) ? "guard " + std::to_string(exit + 1)
                                       : "block " + std::to_string(s.block);

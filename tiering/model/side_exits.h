@@ -47,8 +47,9 @@ class MethodExits {
   void compiled();
 
   bool is_guard(uint32_t exit) const { return exit < guards_; }
-  // Returns "guard 2 (type, @12)", "block 7 (unreached, @30)" or "site 9 (value, @41)".
-  std::string name(uint32_t exit) const;
+  // Returns "guard 2 (type, @12)", "block 7 (unreached, @30)" or "site 9 (value, @41)", with the
+  // position of the location if the table has one: "guard 2 (type, @12, fib.calc:4)".
+  std::string name(uint32_t exit, const jit::PositionTable& positions) const;
   std::vector<ExitReport> report() const;
 
  private:

@@ -151,8 +151,11 @@ void exits_lines(std::string& out, const MethodReport& m) {
     const ExitReport& e = m.exits[i];
     std::string where =
         e.guard != 0 ? "guard " + std::to_string(e.guard) : "block " + std::to_string(e.block);
-    line(out, "      left at %s (%s): %llu%s", where.c_str(), guard_reason_name(e.reason),
-         ull(e.exits), e.banned ? ", banned" : "");
+    std::string source = e.source.empty() ? "" : ", " + position_text(e.source[0]);
+    // Names of files may have any length.
+    std::string text = "left at " + where + " (" + guard_reason_name(e.reason) + source +
+                       "): " + std::to_string(e.exits) + (e.banned ? ", banned" : "");
+    out += "      " + text_only(text) + '\n';
   }
   if (m.exits.size() > kSitesShown) {
     more_line(out, "      ", m.exits.size() - kSitesShown, "exit");

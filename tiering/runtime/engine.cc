@@ -213,9 +213,12 @@ Status Engine::start(const CodeEntries& entries) {
 
 Status Engine::make_code_space() {
   assert(space == nullptr);
+  // The pages that bodies share are mapped twice, and a debugger cannot write a breakpoint to such a page:
+  // the kernel lets it change private memory only.
+  const bool packed = options.pack_code && !options.gdb;
   auto made = jit::CodeSpace::create({.code_budget = options.code_budget,
                                       .data_bytes = stub_bytes(options) + kPollBytes,
-                                      .packed = options.pack_code,
+                                      .packed = packed,
                                       .moves = options.relay_code,
                                       .open_at_once = options.jit_dump,
                                       .hardening = hardening_of(options)});
@@ -287,6 +290,7 @@ void Engine::make_owners() {
                             .probe_choice = probe_choice,
                             .samples_calls = schedule.sample_calls,
                             .always_instrumented = always_instrumented,
+                            .lines = options.gdb || options.jit_dump || options.line_rows,
                             .stress = stress,
                             .state_mutex = state_mutex,
                             .methods = methods,

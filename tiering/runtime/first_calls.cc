@@ -125,7 +125,10 @@ bool FirstCalls::interpret(Method& m) {
     m.host_code = (*v)->entry;
     (*v)->installed_ns = now_ns();
     engine_.hosts->hold_locked(**v);
-    finishes([&] { engine_.in_service->tell_native_tools(m, **v); });
+    finishes([&] {
+      state_lock.known_held();
+      engine_.in_service->tell_native_tools(m, **v);
+    });
     m.versions.push_back(std::move(*v));
     const Version& thunk = *m.versions.back();
     engine_.events.emit(event_of(EventKind::kInstalled, thunk, thunk.installed_ns));

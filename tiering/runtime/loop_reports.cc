@@ -10,6 +10,7 @@
 #include "profile/data/loop_nest.h"
 #include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
+#include "tiering/model/positions.h"
 #include "tiering/model/thread.h"
 #include "tiering/observe/observer.h"
 #include "tiering/runtime/engine.h"
@@ -33,7 +34,8 @@ std::optional<double> exact_cycles(const Method& m, uint32_t loop, double entrie
   return cycles * entries / timed;
 }
 
-LoopReport loop_report_of(const Method& m, const TimedLoop& t, const MethodProfile& p) {
+LoopReport loop_report_of(const Method& m, const TimedLoop& t, const MethodProfile& p)
+    UPTIER_REQUIRES(state_lock) {
   LoopReport r;
   r.method = m.id;
   r.key = m.info.key;
@@ -42,7 +44,10 @@ LoopReport loop_report_of(const Method& m, const TimedLoop& t, const MethodProfi
   r.parent = t.parent;
   r.depth = t.depth;
   r.height = t.height;
-  if (t.location != 0) r.location = t.location;
+  if (t.location != 0) {
+    r.location = t.location;
+    r.source = positions_of(m, t.location);
+  }
   SiteId site = site_of(m, t.loop);
   for (const jit::LoopRange& range : m.shape->loop_ranges) {
     if (range.loop + 1 != site) continue;

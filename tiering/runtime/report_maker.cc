@@ -15,6 +15,7 @@
 #include "tiering/compile/requests.h"
 #include "tiering/control/rate_control.h"
 #include "tiering/control/stack_sampling.h"
+#include "tiering/model/positions.h"
 #include "tiering/model/thread.h"
 #include "tiering/observe/observer.h"
 #include "tiering/observe/timed_loops.h"
@@ -46,6 +47,9 @@ MethodReport report_of(const Method& m) UPTIER_REQUIRES(state_lock) {
   r.left = m.shape->left.load(std::memory_order_relaxed);
   r.left_for_host = m.shape->left_for_host.load(std::memory_order_relaxed);
   r.exits = m.shape->exits.report();
+  for (ExitReport& e : r.exits) {
+    if (e.location != 0) e.source = positions_of(m, e.location);
+  }
   if (const ValueVersions& s = *m.value_versions; s.missed != 0) {
     r.exits.push_back({1, 0, GuardReason::kValue, 0, s.missed, s.retries, s.banned});
   }

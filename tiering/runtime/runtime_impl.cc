@@ -12,6 +12,7 @@
 #include "sampler/fuel.h"
 #include "tiering/base/state_lock.h"
 #include "tiering/control/stack_sampling.h"
+#include "tiering/model/positions.h"
 #include "tiering/runtime/backtrace.h"
 #include "tiering/runtime/code_entries.h"
 #include "tiering/runtime/ir_text.h"
@@ -205,6 +206,13 @@ size_t RuntimeImpl::trap_stack(std::span<CallSite> sites) const noexcept {
 }
 std::optional<CodePlace> RuntimeImpl::site_at(const void* pc) const {
   return find_site(engine_, pc);
+}
+
+SourcePositions RuntimeImpl::positions(MethodId m, uint32_t location) const {
+  if (forked()) return {};
+  HeldState lock(engine_.state_mutex);
+  const Method* known = engine_.methods.known(m);
+  return known == nullptr ? SourcePositions() : positions_of(*known, location);
 }
 
 CodeImages RuntimeImpl::code_images() {

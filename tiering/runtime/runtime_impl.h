@@ -53,6 +53,7 @@ class RuntimeImpl final : public Runtime {
   size_t walk(std::span<CallSite> sites) noexcept override;
   size_t trap_stack(std::span<CallSite> sites) const noexcept override;
   std::optional<CodePlace> site_at(const void* pc) const override;
+  SourcePositions positions(MethodId m, uint32_t location) const override;
   CodeImages code_images() override;
   Status attach() override;
   void detach() override;

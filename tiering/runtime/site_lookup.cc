@@ -22,6 +22,8 @@ std::vector<PlaceFrame> frames_at(const jit::Code& code, const void* pc) {
   // A frame that calls has the address after the call.
   const jit::CallRow* call = code.call_at(static_cast<const uint8_t*>(pc) + 1);
   if (call != nullptr && call->body == body) frames.back().location = call->loc;
+  const jit::LineRow* line = code.line_at(pc);
+  if (line != nullptr && line->body == body) frames.back().location = line->loc;
   for (; body != 0; body = code.tables().inlined[body - 1].parent) {
     const jit::InlineRow& inlined = code.tables().inlined[body - 1];
     frames.push_back({code.method_of(inlined.parent), inlined.site, inlined.loc});

@@ -13,6 +13,7 @@
 #include "tiering/base/state_lock.h"
 #include "tiering/model/event_of.h"
 #include "tiering/model/places.h"
+#include "tiering/model/positions.h"
 #include "tiering/observe/tallied.h"
 #include "tiering/serve/in_service.h"
 
@@ -88,7 +89,11 @@ void InService::note_version(Method& m, const Version& v) {
   assert(!m.versions.empty() && m.versions.back().get() == &v);
   hosts_.hold_locked(v);
   forget_versions_locked(m);
-  if (!finishes([&] { tell_native_tools(m, v); })) native_tools_.note_lost();
+  const bool told = finishes([&] {
+    state_lock.known_held();
+    tell_native_tools(m, v);
+  });
+  if (!told) native_tools_.note_lost();
 }
 
 // Drops freed versions, the oldest first, if there are too many.
@@ -147,6 +152,29 @@ void InService::retire_optimized_before(Method& m, const Version& v) {
   }
 }
 
+namespace {
+
+// The names and positions that native tools show.
+class KnownPositions final : public jit::PositionSource {
+ public:
+  explicit KnownPositions(const MethodTable& methods) : methods_(methods) {}
+
+  SourcePositions positions(MethodId m, uint32_t location) override {
+    state_lock.known_held();
+    const Method* known = methods_.known(m);
+    return known == nullptr ? SourcePositions() : positions_of(*known, location);
+  }
+  std::string name(MethodId m) override {
+    const Method* known = methods_.known(m);
+    return known == nullptr ? "a removed method" : known->info.name;
+  }
+
+ private:
+  const MethodTable& methods_;
+};
+
+}  // namespace
+
 void InService::tell_native_tools(const Method& m, const Version& v) {
   if (v.code == nullptr) return;
   std::string name = m.info.name + " [" + tier_name(v.tier);
@@ -155,7 +183,8 @@ void InService::tell_native_tools(const Method& m, const Version& v) {
   if (v.enterable) name += " enterable";
   if (v.general != nullptr) name += " specialized";
   if (v.osr_loop.valid()) name += " osr " + std::to_string(v.osr_loop.index());
-  native_tools_.add(*v.code, name, v.osr_loop.valid());
+  KnownPositions positions(methods_);
+  native_tools_.add(*v.code, name, v.osr_loop.valid(), positions);
   if (v.guard.code.size() != 0) native_tools_.name(frameless(v.guard.code, name + " guard]"));
 }
 

@@ -68,7 +68,7 @@ class InService {
   Status open_native_tools(const jit::Routines& routines);
 
   // Describe a version, and the new stubs, to those tools. With the state mutex.
-  void tell_native_tools(const Method& m, const Version& v);
+  void tell_native_tools(const Method& m, const Version& v) UPTIER_REQUIRES(state_lock);
   void name_stubs();
 
   // Records activity of a method: it is not cold.

@@ -10,7 +10,7 @@ static uptier_status build_double(void* user, uptier_method method, uptier_build
 }
 
 int main(void) {
-  const uptier_host host = {sizeof host, build_double, NULL};
+  const uptier_host host = {sizeof host, build_double, NULL, NULL};
   const uptier_type params[] = {UPTIER_TYPE_I64};
   uptier_method_info info = {.size = sizeof info, .name = "double", .host = &host};
   uptier_runtime* runtime = NULL;
