@@ -77,6 +77,14 @@ const MethodProfile* profile_of(const Profile& profile, const BodyGraph& body) {
   return found;
 }
 
+const MethodProfile* whole_profile_of(const profile::FoldedMethods& folded, const Profile& profile,
+                                      const BodyGraph& body) {
+  const MethodProfile* own = profile_of(profile, body);
+  const auto at = body.key ? folded.methods.find(*body.key) : folded.methods.end();
+  if (at != folded.methods.end() && at->second.schema.cfg_hash == body.cfg_hash) return &at->second;
+  return own;
+}
+
 namespace {
 
 std::optional<Counted> counted(const MethodProfile& m, SlotKind kind, SiteId site) {

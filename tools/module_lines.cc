@@ -9,15 +9,18 @@
 namespace uptier::tools {
 namespace {
 
+// A loop's header is no operation: it only marks where the loop begins, in the row of the code before it.
+bool is_operation(const jit::Inst& inst) {
+  return !jit::is_block_probe(inst) && inst.op != Opcode::kLoopHeader;
+}
+
 std::vector<LinePart> parts_of(const jit::Function& f, const wasm::SourceLines& source) {
   std::vector<LinePart> parts;
   for (uint32_t i = 0; i < f.layout.size(); ++i) {
     std::vector<uint32_t> offsets;
     for (jit::InstId id : f.block(f.layout[i]).insts) {
       const jit::Inst& inst = f.inst(id);
-      if (!jit::is_block_probe(inst) && inst.loc >= source.code_begin()) {
-        offsets.push_back(inst.loc);
-      }
+      if (is_operation(inst) && inst.loc >= source.code_begin()) { offsets.push_back(inst.loc); }
     }
     std::ranges::sort(offsets);
     const dwarf::Row* last = nullptr;
@@ -66,8 +69,19 @@ ModuleLines::ModuleLines(const Functions& functions, wasm::SourceLines source)
   }
 }
 
+uint32_t ModuleLines::first_of(uint32_t function) const {
+  uint32_t at = begins_[function];
+  while (at < end_of(function) && source_.map().row(at - source_.code_begin()) == nullptr) ++at;
+  return at;
+}
+
 std::vector<dwarf::SourceFrame> ModuleLines::place_of(uint32_t function) const {
-  return source_.at(begins_[function]);
+  const uint32_t at = first_of(function);
+  std::vector<dwarf::SourceFrame> frames = source_.at(at);
+  if (frames.empty() || at == begins_[function]) return frames;
+  const uint32_t line = source_.map().function_places(at - source_.code_begin()).back().first_line;
+  if (line != 0) frames.back().line = line;
+  return frames;
 }
 
 int64_t ModuleLines::find(const MethodKey& key) const {

@@ -37,6 +37,9 @@ class ModuleLines {
   // Returns where a function's code lies in the module.
   uint32_t begin_of(uint32_t function) const { return begins_[function]; }
   uint32_t end_of(uint32_t function) const { return begins_[function] + sizes_[function]; }
+  // Returns the offset of its first code that has a line, its end if there is none. Compilers leave out the
+  // declarations of locals.
+  uint32_t first_of(uint32_t function) const;
   // Returns the place of the function itself, empty if it has no line.
   std::vector<dwarf::SourceFrame> place_of(uint32_t function) const;
   // Returns the function with this key, or -1.
