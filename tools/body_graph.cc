@@ -2,11 +2,23 @@
 
 #include <algorithm>
 
+#include "embed/wasm/vmctx.h"
 #include "jit/analysis/flow_graph.h"
+#include "jit/analysis/memory_place.h"
 #include "tools/commands.h"
 
 namespace uptier::tools {
 namespace {
+
+bool is_cover_store(const jit::Inst& inst) {
+  return inst.op == Opcode::kStore8 &&
+         alias_class_of(inst.flags) == alias_class_of(wasm::kInCovered);
+}
+
+uint32_t cover_place(const Functions& fs, uint32_t index, const jit::Inst& store) {
+  const uint64_t block = jit::place_of(fs.module.functions[index], store).offset;
+  return fs.begins[index] + static_cast<uint32_t>(block);
+}
 
 BodyGraph graph_of(const Functions& fs, uint32_t index) {
   const jit::Function& f = fs.module.functions[index];
@@ -21,6 +33,7 @@ BodyGraph graph_of(const Functions& fs, uint32_t index) {
     for (jit::InstId id : f.block(f.layout[i]).insts) {
       const jit::Inst& inst = f.inst(id);
       if (b.location == 0) b.location = inst.loc;
+      if (is_cover_store(inst)) b.covered_by = cover_place(fs, index, inst);
       if (inst.op == Opcode::kLoopHeader) g.loops.push_back({i + 1, inst.loc});
       if (inst.op == Opcode::kCall || inst.op == Opcode::kCallIndirect) {
         BodyGraph::Call call{i + 1, inst.loc, inst.site, {}};

@@ -27,6 +27,7 @@ struct BodyGraph {
     bool is_branch = false;   // ends in a branch; its first edge is taken when ...
     bool inverted = false;    // ... the condition is not 0, or when it is
     uint32_t branch_location = 0;
+    uint32_t covered_by = 0;  // where Module::covered says that it ran, if `covers`; else 0
   };
   struct Call {
     uint32_t block = 0;

@@ -1,5 +1,7 @@
 #include "embed/dwarf/line_map.h"
 
+#include <utility>
+
 #include "embed/dwarf/info_reader.h"
 
 namespace uptier::dwarf {
@@ -19,6 +21,13 @@ Result<LineMap> LineMap::read(const Sections& s) {
                             : read_info(s, made.lines_, made.scopes_, budget);
   if (r) r = made.scopes_.finish(budget);
   if (!r) return r.error();
+  made.lines_.finish();
+  return made;
+}
+
+LineMap LineMap::of(Rows rows, std::span<const std::string> paths) {
+  LineMap made;
+  made.lines_.take(std::move(rows), paths);
   made.lines_.finish();
   return made;
 }

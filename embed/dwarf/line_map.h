@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,9 @@ class LineMap {
   // with section and offset), kUnsupported (split DWARF, an unknown version), kResourceExhausted (past the
   // limits), kNotFound (there is no DWARF).
   static Result<LineMap> read(const Sections& s);
+
+  // Makes a map without functions of rows and files that were read elsewhere (LineTable::take).
+  static LineMap of(Rows rows, std::span<const std::string> paths);
 
   // Returns the place of an address, and after it the calls that it was inlined by, innermost first. Empty
   // if no line is known.
