@@ -2,11 +2,23 @@
 
 #include <algorithm>
 
+#include "embed/wasm/vmctx.h"
 #include "jit/analysis/flow_graph.h"
+#include "jit/analysis/memory_place.h"
 #include "tools/commands.h"
 
 namespace uptier::tools {
 namespace {
+
+bool is_cover_store(const jit::Inst& inst) {
+  return inst.op == Opcode::kStore8 &&
+         alias_class_of(inst.flags) == alias_class_of(wasm::kInCovered);
+}
+
+uint32_t cover_place(const Functions& fs, uint32_t index, const jit::Inst& store) {
+  const uint64_t block = jit::place_of(fs.module.functions[index], store).offset;
+  return fs.begins[index] + static_cast<uint32_t>(block);
+}
 
 BodyGraph graph_of(const Functions& fs, uint32_t index) {
   const jit::Function& f = fs.module.functions[index];
@@ -21,6 +33,7 @@ BodyGraph graph_of(const Functions& fs, uint32_t index) {
     for (jit::InstId id : f.block(f.layout[i]).insts) {
       const jit::Inst& inst = f.inst(id);
       if (b.location == 0) b.location = inst.loc;
+      if (is_cover_store(inst)) b.covered_by = cover_place(fs, index, inst);
       if (inst.op == Opcode::kLoopHeader) g.loops.push_back({i + 1, inst.loc});
       if (inst.op == Opcode::kCall || inst.op == Opcode::kCallIndirect) {
         BodyGraph::Call call{i + 1, inst.loc, inst.site, {}};
@@ -75,6 +88,14 @@ const MethodProfile* profile_of(const Profile& profile, const BodyGraph& body) {
     found = &m;
   }
   return found;
+}
+
+const MethodProfile* whole_profile_of(const profile::FoldedMethods& folded, const Profile& profile,
+                                      const BodyGraph& body) {
+  const MethodProfile* own = profile_of(profile, body);
+  const auto at = body.key ? folded.methods.find(*body.key) : folded.methods.end();
+  if (at != folded.methods.end() && at->second.schema.cfg_hash == body.cfg_hash) return &at->second;
+  return own;
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "profile/algebra/fold_inlined.h"
 #include "tools/compile_world.h"
 #include "uptier/profile.h"
 
@@ -26,6 +27,7 @@ struct BodyGraph {
     bool is_branch = false;   // ends in a branch; its first edge is taken when ...
     bool inverted = false;    // ... the condition is not 0, or when it is
     uint32_t branch_location = 0;
+    uint32_t covered_by = 0;  // where Module::covered says that it ran, if `covers`; else 0
   };
   struct Call {
     uint32_t block = 0;
@@ -55,6 +57,11 @@ Result<std::vector<BodyGraph>> read_body_graphs(const std::string& file);
 // Returns the profile of a body: the one with its key, otherwise the only one with its name and hash
 // (from another module with the same code). Null if there is none, or only one of other code.
 const MethodProfile* profile_of(const Profile& profile, const BodyGraph& body);
+
+// Returns all executions of a method, those of its inlined bodies too; null as profile_of. `folded` is
+// of the profile.
+const MethodProfile* whole_profile_of(const profile::FoldedMethods& folded, const Profile& profile,
+                                      const BodyGraph& body);
 
 // A count as it was observed, and what it stands for.
 struct Counted {

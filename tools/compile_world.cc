@@ -46,7 +46,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-Result<Functions> read_wasm(const std::vector<uint8_t>& bytes) {
+Result<Functions> read_wasm(const std::vector<uint8_t>& bytes, bool covers) {
   Stopwatch watch;
   Result<wasm::ModuleInfo> info = wasm::read_module(bytes);
   if (!info) return info.error();
@@ -62,6 +62,8 @@ Result<Functions> read_wasm(const std::vector<uint8_t>& bytes) {
   auto bounds = wasm::Bounds::kGuarded;
   if (info->memory) bounds = wasm::bounds_of(*info->memory, wasm::kMaxPages, bounds);
   wasm::BuildContext context{*info, layout, bounds, methods, type_ids};
+  std::vector<uint8_t> covered(covers ? bytes.size() : 0);
+  context.covered = covered;
   Functions made;
   context.inverted = &made.inverted;
   made.first = info->imported_functions;
@@ -110,11 +112,12 @@ Status verify(const jit::Module& m, bool described) {
 
 }  // namespace
 
-Result<Functions> read_functions(const std::string& file, const std::vector<uint8_t>& bytes) {
+Result<Functions> read_functions(const std::string& file, const std::vector<uint8_t>& bytes,
+                                 bool covers) {
   bool is_wasm = bytes.size() >= 4 && std::memcmp(bytes.data(), kWasmMagic, 4) == 0;
   // The text form's reader names the file itself, and the line.
   const std::string name = is_wasm ? file + ": " : "";
-  Result<Functions> f = is_wasm ? read_wasm(bytes) : read_text(file, bytes);
+  Result<Functions> f = is_wasm ? read_wasm(bytes, covers) : read_text(file, bytes);
   if (!f) return Error{ErrorCode::kCorruptInput, name + f.error().message};
   Stopwatch watch;
   if (Status s = verify(f->module, is_wasm); !s) {

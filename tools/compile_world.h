@@ -41,7 +41,9 @@ struct Functions {
 
 // Reads a file of either kind, told apart by their first bytes. Errors: kCorruptInput: the
 // file's name and the message of wasm::read_module, jit::parse_module or jit::verify.
-Result<Functions> read_functions(const std::string& file, const std::vector<uint8_t>& bytes);
+// `covers`: the functions of a module as EngineOptions::cover has them compiled.
+Result<Functions> read_functions(const std::string& file, const std::vector<uint8_t>& bytes,
+                                 bool covers = false);
 
 // Gives functions the probes that a runtime places by itself, so that their sites are those of a
 // profile, and notes what the profile has seen of their selections, and of the counters that they ask

@@ -1,11 +1,13 @@
-// coverage.h: which source lines ran, from exact counts of blocks.
+// coverage.h: which source lines ran, from blocks of code.
 //
 // A line's count is the count of its most frequent block; if several functions have code of the line (copies
-// of an inlined body), their counts are added. Functions that were never called have the count 0, and so do
+// of an inlined body), executions are added. Functions that were never called have the count 0, and so do
 // their lines. Lines whose code was never described, such as those after an endless loop, did not run.
 #pragma once
 
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,44 @@
 #include "uptier/profile.h"
 
 namespace uptier::tools {
+
+// What is known of a module's blocks (by site) and edges (from 0), by function.
+class BlockCounts {
+ public:
+  virtual ~BlockCounts() = default;
+  // Whether counts are 1 for what ran, and not how often.
+  virtual bool hits() const = 0;
+  virtual uint64_t block(uint32_t function, uint32_t block) const = 0;
+  // Returns nothing if the count of an edge is not known.
+  virtual std::optional<uint64_t> edge(uint32_t function, uint32_t edge) const = 0;
+};
+
+// How often each ran, from a profile of instrumented code.
+class ExactCounts final : public BlockCounts {
+ public:
+  ExactCounts(const ModuleLines& module, const Profile& counts);
+  bool hits() const override { return false; }
+  uint64_t block(uint32_t function, uint32_t block) const override;
+  std::optional<uint64_t> edge(uint32_t function, uint32_t edge) const override;
+
+ private:
+  const ModuleLines& module_;
+  std::vector<const MethodProfile*> of_;  // by function; null: never called
+};
+
+// Whether each ran, 1 or 0, from Module::covered. The lines must be read with `covers`. Borrows both.
+class HitBlocks final : public BlockCounts {
+ public:
+  HitBlocks(const ModuleLines& module, std::span<const uint8_t> covered)
+      : module_(module), covered_(covered) {}
+  bool hits() const override { return true; }
+  uint64_t block(uint32_t function, uint32_t block) const override;
+  std::optional<uint64_t> edge(uint32_t function, uint32_t edge) const override;
+
+ private:
+  const ModuleLines& module_;
+  std::span<const uint8_t> covered_;
+};
 
 struct Coverage {
   struct Function {
@@ -32,16 +72,22 @@ struct Coverage {
     std::map<uint32_t, uint64_t> lines;
   };
   std::map<std::string, File> files;
+  bool hits = false;  // counts are runs in which something ran, not executions
 };
 
-// `counts` must be exact: those of instrumented code.
-Coverage coverage_of(const ModuleLines& module, const Profile& counts);
+Coverage coverage_of(const ModuleLines& module, const BlockCounts& counts);
 
 // Returns the coverage in the format of lcov's tracefiles, or as JSON:
-//   {"files": [{"file", "lines": [[line, count]...], "branches": [[line, count, count]...],
+//   {"counts": "runs" | "executions",
+//    "files": [{"file", "lines": [[line, count]...], "branches": [[line, count, count]...],
 //               "functions": [{"name", "line", "calls"}...]}...]}
 std::string coverage_lcov(const Coverage& c);
 std::string coverage_json(const Coverage& c);
+
+// Reads what coverage_json wrote. Errors: kCorruptInput.
+Result<Coverage> coverage_from_json(const std::string& text);
+// Adds the counts of another run of the same module. Errors: kInvalidInput: it has other lines or counts.
+Status add_coverage(Coverage& to, const Coverage& run);
 
 // Removes files that cannot be read here, such as a library's, whose sources genhtml would miss. Returns
 // how many.

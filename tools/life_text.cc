@@ -9,7 +9,7 @@ namespace {
 
 std::string with_commas(uint64_t n) {
   std::string text = std::to_string(n);
-  for (size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  for (size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
   return text;
 }
 

@@ -15,15 +15,6 @@ uint64_t executions_of(const MethodProfile& m, uint32_t block) {
   return count ? count->estimate : 0;
 }
 
-// Returns all executions of a method, those of its inlined bodies too.
-const MethodProfile* counts_of(const profile::FoldedMethods& folded, const Profile& p,
-                               const BodyGraph& body) {
-  const MethodProfile* own = profile_of(p, body);
-  const auto at = body.key ? folded.methods.find(*body.key) : folded.methods.end();
-  if (at != folded.methods.end() && at->second.schema.cfg_hash == body.cfg_hash) return &at->second;
-  return own;
-}
-
 }  // namespace
 
 Result<LineProfile> LineProfile::of(const std::string& file, const ProfileFile& profile,
@@ -39,7 +30,7 @@ Result<LineProfile> LineProfile::of(const std::string& file, const ProfileFile& 
   const profile::FoldedMethods folded = profile::fold_inlined(profile.profile);
   bool any = false;
   for (uint32_t f = 0; f < lines.bodies().size(); ++f) {
-    const MethodProfile* m = counts_of(folded, profile.profile, lines.bodies()[f]);
+    const MethodProfile* m = whole_profile_of(folded, profile.profile, lines.bodies()[f]);
     if (m == nullptr) continue;
     any = true;
     std::map<std::pair<std::string, uint32_t>, uint64_t> most;  // executions in this function

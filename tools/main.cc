@@ -152,7 +152,8 @@ struct Commands {
                     "ui.perfetto.dev, .jsonl (also for `uptier explain`), or a table of counts");
     run->add_option("--coverage", c.coverage,
                     "writes which source lines ran to FILE, for genhtml, or as JSON if it ends in "
-                    ".json; needs a module with -g; implies --tier=instrumented")
+                    ".json; to a directory (DIR/): adds the run to those before; needs a module "
+                    "with -g; with --tier=instrumented: how often they ran")
         ->type_name("FILE");
     run->add_option("--pseudo-probe", c.probes,
                     "writes code and stack samples to DIR for llvm-profgen: code.elf, "

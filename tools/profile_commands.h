@@ -118,14 +118,14 @@ struct ProfileExportCommand {
   std::string out;        // "": stdout
   bool contexts = false;  // csspgo: inlined bodies are records of their own
   std::string by;         // folded: "time", "executions", or "": time if there is any
-  std::string module;     // wasm-hints: the module that gets them; lines: the module that has them
+  std::string module;     // wasm-hints: the module that gets them; lines, autofdo: that has them
   bool lines = false;     // pprof, folded, speedscope: frames are source lines
   double share = 0.9;     // wasm-hints, see wasm_hints.h
   uint64_t executions = 16;
 };
-inline constexpr const char* kExportFormats[] = {"json",       "csv",       "tsv",       "lcov",
-                                                 "folded",     "llvm-text", "text",      "pprof",
-                                                 "speedscope", "csspgo",    "wasm-hints"};
+inline constexpr const char* kExportFormats[] = {
+    "json", "csv",   "tsv",        "lcov",   "folded",     "llvm-text",
+    "text", "pprof", "speedscope", "csspgo", "wasm-hints", "autofdo"};
 int profile_export(const ProfileExportCommand& c);
 
 struct ProfileImportCommand {

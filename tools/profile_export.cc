@@ -8,6 +8,7 @@
 #include "profile/formats/pprof.h"
 #include "profile/formats/tsv.h"
 #include "profile/upf/file.h"
+#include "tools/autofdo.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/line_frames.h"
@@ -73,6 +74,29 @@ int export_lcov(const ProfileExportCommand& c, const Profile& p) {
   return write_out(c.out, coverage);
 }
 
+int export_autofdo(const ProfileExportCommand& c, const ProfileFile& file) {
+  if (c.module.empty()) {
+    return fail(kUsage, "autofdo needs --module prog.wasm, whose debug sections have the lines");
+  }
+  Result<std::unique_ptr<ModuleLines>> module = ModuleLines::open(c.module);
+  if (!module) return fail(module.error());
+  AutofdoLosses losses;
+  const std::string text = to_autofdo(file.profile, **module, losses);
+  if (losses.functions != 0 || losses.lines != 0) {
+    std::fprintf(
+        stderr,
+        "uptier: autofdo: %llu functions that ran have no place in the debug sections, and "
+        "%llu lines are too far from their functions: they are left out\n",
+        wide(losses.functions), wide(losses.lines));
+  }
+  if (text.empty()) {
+    return fail(kFailed, c.file + ": no function of " + c.module +
+                             " has executions and a place; build the module with -g "
+                             "-fdebug-info-for-profiling, and profile a run of the same code");
+  }
+  return write_out(c.out, text);
+}
+
 int export_lines(const ProfileExportCommand& c, const ProfileFile& file) {
   if (c.format != "pprof" && c.format != "folded" && c.format != "speedscope") {
     return fail(kUsage, "--lines: " + c.format + " has no lines; use pprof, folded or speedscope");
@@ -97,6 +121,7 @@ int profile_export(const ProfileExportCommand& c) {
   if (int code = open_profile(c.file, file); code != kOk) return code;
   const Profile& p = file.profile;
   if (c.format == "wasm-hints") return export_hints(c, file);
+  if (c.format == "autofdo") return export_autofdo(c, file);
   const bool timed = !file.calls.time.empty();
   if (!timed && (c.format == "speedscope" || c.by == "time")) {
     return fail(

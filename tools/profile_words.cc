@@ -45,7 +45,8 @@ void ProfileWords::add_export(CLI::App& profile, int& code) {
       ->check(CLI::IsMember({"time", "executions"}));
   CLI::Option* module = exports->add_option(
       "--module", c.module,
-      "wasm-hints: the module; a copy with hints is written to -o. --lines: the module with -g");
+      "wasm-hints: the module; a copy with hints is written to -o. --lines, autofdo: the module "
+      "with -g");
   exports
       ->add_flag("--lines", c.lines,
                  "pprof, folded, speedscope: frames are source lines, read from --module")

@@ -252,6 +252,7 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
   engine_options.explicit_bounds = c.explicit_bounds;
   engine_options.blind_constants = false;  // as the options say, see RuntimeWords
   engine_options.max_memory = c.max_memory;
+  engine_options.cover = !c.coverage.empty() && c.options.tier != TierMode::kInstrumented;
   const wasm::Bodies bodies = bodies_of(c, bytes);
   Result<wasm::ModuleInfo> info = wasm::read_module(std::move(bytes), bodies);
   if (!info) return fail(kRefused, c.module + ": " + info.error().message);
@@ -309,7 +310,8 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
     const int shown = show(runtime, what);
     const int covered = c.coverage.empty()
                             ? kOk
-                            : write_coverage(runtime, c.module, module->info().bytes, c.coverage);
+                            : write_coverage(runtime, c.module, *module, c.coverage,
+                                             c.options.tier == TierMode::kInstrumented);
     const int kept = tell_of_profile(runtime, c.options, saved);
     stream.reset();
     const int told = finish_events();
@@ -339,11 +341,8 @@ int run(const RunCommand& c) {
   if (!read) return fail(kRefused, read.error().message);
   wasm::ModuleBytes bytes(std::move(*read));
   if (!c.coverage.empty()) {
-    const Status can = check_coverage(c.module, bytes, c.options);
-    if (!can) {
-      const bool bad_tier = can.error().code == ErrorCode::kInvalidArgument;
-      return fail(bad_tier ? kUsage : kRefused, can.error().message);
-    }
+    const Status can = check_coverage(c.module, bytes);
+    if (!can) return fail(kRefused, can.error().message);
   }
   if (c.trace.empty()) return run_traced(c, std::move(bytes), nullptr);
   Result<std::unique_ptr<TraceSink>> opened = trace_file_sink(c.trace);

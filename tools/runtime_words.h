@@ -27,8 +27,8 @@ class RuntimeWords {
   void listen(const std::string& where) { set_first("listen", where); }
   // Sets the options that a table of loops needs: every call is observed, and code never changes.
   void imply_loops();
-  // Sets the tier that counts every block exactly, unless another is chosen.
-  void imply_coverage() { set_first("tier", "instrumented"); }
+  // Has blocks counted by themselves: counts that follow from those of edges are not always exact.
+  void imply_coverage() { set_first("flow", "blocks"); }
 
   bool sets(std::string_view name) const;
   // Returns all options. `guest`: for programs of others, whose constants are blinded unless

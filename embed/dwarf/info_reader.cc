@@ -18,7 +18,8 @@ constexpr size_t kDeepest = 4096;  // nesting of entries
 struct Entry {
   uint64_t at = 0;
   Value name, stmt_list, low_pc, high_pc, comp_dir, origin, ranges;
-  Value call_file, call_line, call_column;
+  Value call_file, call_line, call_column, call_discriminator;
+  Value linkage_name, line;
   Value str_offsets_base, addr_base, rnglists_base;
   bool is_split = false;
 
@@ -35,6 +36,10 @@ struct Entry {
       case kAtCallFile: call_file = v; return;
       case kAtCallLine: call_line = v; return;
       case kAtCallColumn: call_column = v; return;
+      case kAtGnuDiscriminator: call_discriminator = v; return;
+      case kAtDeclLine: line = v; return;
+      case kAtLinkageName:
+      case kAtMipsLinkageName: linkage_name = v; return;
       case kAtStrOffsetsBase: str_offsets_base = v; return;
       case kAtAddrBase: addr_base = v; return;
       case kAtRnglistsBase: rnglists_base = v; return;
@@ -125,7 +130,8 @@ class UnitReader {
   // Adds a scope if the entry has code. `parent` becomes the parent of the entry's children.
   Status function(const Entry& e, bool is_inlined, Parent& parent) {
     if (!is_inlined) {
-      const Subprogram p{e.at, text_of(e.name, unit_, s_), e.origin.number};
+      const Subprogram p{e.at, text_of(e.name, unit_, s_), text_of(e.linkage_name, unit_, s_),
+                         e.origin.number, static_cast<uint32_t>(e.line.number)};
       if (!budget_.push(scopes_.subprograms, p)) return too_large();
       parent = Parent();
     }
@@ -158,6 +164,7 @@ class UnitReader {
     if (is_inlined) {
       scope.call_file = files_.of(e.call_file.number);
       scope.call_line = static_cast<uint32_t>(e.call_line.number);
+      scope.call_discriminator = static_cast<uint32_t>(e.call_discriminator.number);
       scope.call_column =
           static_cast<uint16_t>(std::min<uint64_t>(e.call_column.number, UINT16_MAX));
     }

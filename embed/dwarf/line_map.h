@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "embed/dwarf/debug_sections.h"
@@ -27,6 +29,14 @@ struct SourceFrame {
   friend bool operator==(const SourceFrame&, const SourceFrame&) = default;
 };
 
+// A place as LLVM's sample profiles name it: by its line within its function.
+struct FunctionPlace {
+  std::string_view function;   // as linkers know it; "" if it is not known
+  uint32_t first_line = 0;     // of the function's declaration; 0: not known
+  uint32_t line = 0;           // 0: the code belongs to no line
+  uint32_t discriminator = 0;  // which of several blocks of the line, as LLVM encodes it
+};
+
 class LineMap {
  public:
   // Reads all units. The sections' bytes must outlive the map. Errors: kCorruptInput (a rule that is broken,
@@ -34,9 +44,14 @@ class LineMap {
   // limits), kNotFound (there is no DWARF).
   static Result<LineMap> read(const Sections& s);
 
+  // Makes a map without functions of rows and files that were read elsewhere (LineTable::take).
+  static LineMap of(Rows rows, std::span<const std::string> paths);
+
   // Returns the place of an address, and after it the calls that it was inlined by, innermost first. Empty
   // if no line is known.
   std::vector<SourceFrame> find(uint32_t address) const;
+  // The same places, in terms of their functions. Names are borrowed from the sections.
+  std::vector<FunctionPlace> function_places(uint32_t address) const;
   // Returns the row of an address, or null: the innermost place without its function.
   const Row* row(uint32_t address) const { return lines_.find(address); }
   // All rows.

@@ -1,6 +1,7 @@
 #include "embed/dwarf/line_program.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace uptier::dwarf {
 namespace {
@@ -16,7 +17,7 @@ enum Standard : uint8_t {
   kConstAddPc = 8,
   kFixedAdvancePc = 9,
 };
-enum ExtendedOpcode : uint8_t { kEndSequence = 1, kSetAddress = 2 };
+enum ExtendedOpcode : uint8_t { kEndSequence = 1, kSetAddress = 2, kSetDiscriminator = 4 };
 
 class LineMachine {
  public:
@@ -53,6 +54,7 @@ class LineMachine {
     line_ = 1;
     column_ = 0;
     is_stmt_ = h_.default_is_stmt;
+    discriminator_ = 0;
     first_ = out_.rows.size();
     good_ = true;
   }
@@ -62,12 +64,17 @@ class LineMachine {
 
   // Appends a row. Returns false if the budget is spent.
   bool emit() {
+    const auto discriminator = static_cast<uint32_t>(std::exchange(discriminator_, 0));
     // Code is below 4 GiB; a sequence that goes elsewhere is dropped at its end.
     const bool sorted = out_.rows.size() == first_ || out_.rows.back().address <= address_;
     good_ = good_ && sorted && address_ != 0 && address_ < code_end_;
     if (!good_) return true;
-    const Row row{static_cast<uint32_t>(address_), files_.of(file_), static_cast<uint32_t>(line_),
-                  static_cast<uint16_t>(std::min<uint64_t>(column_, UINT16_MAX)), is_stmt_};
+    const Row row{static_cast<uint32_t>(address_),
+                  files_.of(file_),
+                  static_cast<uint32_t>(line_),
+                  static_cast<uint16_t>(std::min<uint64_t>(column_, UINT16_MAX)),
+                  is_stmt_,
+                  discriminator};
     return budget_.push(out_.rows, row);
   }
 
@@ -108,6 +115,8 @@ class LineMachine {
       if (length == 5 && address_ == UINT32_MAX) good_ = false;
     } else if (opcode == kEndSequence) {
       fits = end_sequence();
+    } else if (opcode == kSetDiscriminator) {
+      discriminator_ = c_.uleb();
     }
     c_ = Cursor(section_, end, h_.end);
     return fits;
@@ -135,7 +144,7 @@ class LineMachine {
   Rows& out_;
   Budget& budget_;
   Cursor c_;
-  uint64_t address_ = 0, file_ = 1, line_ = 1, column_ = 0;
+  uint64_t address_ = 0, file_ = 1, line_ = 1, column_ = 0, discriminator_ = 0;
   bool is_stmt_ = true;
   bool good_ = true;  // the rows of the sequence so far are those of code
   size_t first_ = 0;  // the sequence's first row

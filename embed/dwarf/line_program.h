@@ -19,6 +19,7 @@ struct Row {
   uint32_t line = 0;
   uint16_t column = 0;  // 0: not known; at most 65535
   bool is_stmt = false;
+  uint32_t discriminator = 0;  // which of several blocks of the line, as the compiler encodes it
 };
 
 // A stretch of code whose rows ascend.

@@ -1,6 +1,7 @@
 #include "embed/dwarf/line_table.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace uptier::dwarf {
 namespace {
@@ -43,6 +44,12 @@ Result<uint64_t> LineTable::add(const Sections& s, uint64_t at, std::string_view
   programs_.emplace(at, numbers);
   if (Status r = run_line_program(*header, numbers, s, rows_, budget); !r) return r.error();
   return header->end;
+}
+
+void LineTable::take(Rows rows, std::span<const std::string> paths) {
+  rows_ = std::move(rows);
+  files_.reserve(paths.size());
+  for (const std::string& path : paths) files_.push_back({"", "", path});
 }
 
 void LineTable::finish() {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,10 @@ class LineTable {
   Status read(const Sections& s, uint64_t at, std::string_view comp_dir, Budget& budget);
   // Reads all programs, one after the other: for files without .debug_info.
   Status read_all(const Sections& s, Budget& budget);
+  // Takes rows that were read elsewhere; their files are numbers in `paths`, which are borrowed. Takes
+  // kFileBytes for each file.
+  static constexpr uint64_t kFileBytes = 48;
+  void take(Rows rows, std::span<const std::string> paths);
   // Sorts the sequences. Nothing is found before.
   void finish();
 
@@ -48,6 +53,7 @@ class LineTable {
   struct File {
     std::string_view comp_dir, folder, name;
   };
+  static_assert(sizeof(File) == kFileBytes);
 
   // Reads a program. Returns where it ends.
   Result<uint64_t> add(const Sections& s, uint64_t at, std::string_view comp_dir, Budget& budget);

@@ -18,16 +18,20 @@ enum Attribute : uint32_t {
   kAtHighPc = 0x12,
   kAtCompDir = 0x1b,
   kAtAbstractOrigin = 0x31,
+  kAtDeclLine = 0x3b,
   kAtSpecification = 0x47,
   kAtRanges = 0x55,
   kAtCallColumn = 0x57,
   kAtCallFile = 0x58,
   kAtCallLine = 0x59,
+  kAtLinkageName = 0x6e,
   kAtStrOffsetsBase = 0x72,
   kAtAddrBase = 0x73,
   kAtRnglistsBase = 0x74,
   kAtDwoName = 0x76,
+  kAtMipsLinkageName = 0x2007,  // before DWARF 4
   kAtGnuDwoName = 0x2130,
+  kAtGnuDiscriminator = 0x2136,
 };
 
 enum Form : uint32_t {

@@ -41,16 +41,33 @@ uint32_t Scopes::find(uint32_t address) const {
   return after == pieces_.begin() ? kNoScope : (after - 1)->scope;
 }
 
-std::string_view Scopes::name_of(const Scope& scope) const {
+template <typename Has>
+const Subprogram* Scopes::first_entry(const Scope& scope, Has has) const {
   uint64_t at = scope.function;
   // Instance, abstract origin, declaration: three entries in honest files.
   for (unsigned hops = 0; hops < 8 && at != 0; ++hops) {
     const auto entry = std::ranges::lower_bound(subprograms, at, {}, &Subprogram::at);
-    if (entry == subprograms.end() || entry->at != at) return {};
-    if (!entry->name.empty()) return entry->name;
+    if (entry == subprograms.end() || entry->at != at) return nullptr;
+    if (has(*entry)) return &*entry;
     at = entry->origin;
   }
-  return {};
+  return nullptr;
+}
+
+std::string_view Scopes::name_of(const Scope& scope) const {
+  const Subprogram* p = first_entry(scope, [](const Subprogram& e) { return !e.name.empty(); });
+  return p == nullptr ? std::string_view() : p->name;
+}
+
+std::string_view Scopes::linkage_name_of(const Scope& scope) const {
+  const Subprogram* p =
+      first_entry(scope, [](const Subprogram& e) { return !e.linkage_name.empty(); });
+  return p == nullptr ? name_of(scope) : p->linkage_name;
+}
+
+uint32_t Scopes::line_of(const Scope& scope) const {
+  const Subprogram* p = first_entry(scope, [](const Subprogram& e) { return e.line != 0; });
+  return p == nullptr ? 0 : p->line;
 }
 
 }  // namespace uptier::dwarf

@@ -22,6 +22,7 @@ struct Scope {
   uint32_t call_file = kNoFile;
   uint32_t call_line = 0;
   uint16_t call_column = 0;
+  uint32_t call_discriminator = 0;
 };
 
 struct ScopeRange {
@@ -30,11 +31,13 @@ struct ScopeRange {
   uint32_t depth = 0;  // of the scope among inlined calls
 };
 
-// The entry of a subprogram: its name, or the entry that has it.
+// The entry of a subprogram. What it lacks, the entry of its origin may have.
 struct Subprogram {
   uint64_t at = 0;
   std::string_view name;
+  std::string_view linkage_name;
   uint64_t origin = 0;  // 0: none
+  uint32_t line = 0;    // where it is declared; 0: not known
 };
 
 class Scopes {
@@ -50,8 +53,16 @@ class Scopes {
   uint32_t find(uint32_t address) const;
   // Returns the name of a scope's function, "" if it has none.
   std::string_view name_of(const Scope& scope) const;
+  // Returns the name that linkers know, or the name if there is no other.
+  std::string_view linkage_name_of(const Scope& scope) const;
+  // Returns the line of the function's declaration, 0 if it is not known.
+  uint32_t line_of(const Scope& scope) const;
 
  private:
+  // Returns the first of the function's entries for which `has` is true, or null.
+  template <typename Has>
+  const Subprogram* first_entry(const Scope& scope, Has has) const;
+
   struct Piece {
     uint32_t begin = 0;
     uint32_t scope = kNoScope;

@@ -41,6 +41,17 @@ void FunctionTranslator::branch(Condition c, Block if_true, Block if_false) {
   b_.branch(c.value, if_true, if_false);
 }
 
+// Returns where an edge leads whose target has other edges: for coverage, a block between.
+Block FunctionTranslator::edge_to(Block target) { return covers() ? b_.create_block() : target; }
+
+// Describes such a block, after the branch.
+void FunctionTranslator::describe_edge(Block edge, Block target) {
+  if (edge == target) return;
+  b_.seal(edge);
+  begin(edge);
+  b_.jump(target);
+}
+
 void FunctionTranslator::on_block(Op op) {
   frames_.push_back(open_frame(op, reader_.block_type(info_.types)));
 }
@@ -52,6 +63,7 @@ void FunctionTranslator::on_loop(uint32_t at) {
     b_.jump(f.target);
     b_.switch_to(f.target);
     b_.loop_header(at);
+    cover();
     arrive_at(f);
   }
   frames_.push_back(std::move(f));
@@ -68,10 +80,12 @@ void FunctionTranslator::on_if(uint32_t at) {
     branch(c, then, f.otherwise);
   } else {
     carry_to(f);
-    branch(c, then, f.target);
+    const Block edge = edge_to(f.target);
+    branch(c, then, edge);
+    describe_edge(edge, f.target);
   }
   b_.seal(then);
-  b_.switch_to(then);
+  begin(then);
   frames_.push_back(std::move(f));
 }
 
@@ -82,7 +96,7 @@ void FunctionTranslator::on_else() {
     b_.jump(f.target);
   }
   b_.seal(f.otherwise);
-  b_.switch_to(f.otherwise);
+  begin(f.otherwise);
   stack_.resize(f.height);
   for (Value v : f.params) push(v);
   f.op = Op::kElse;
@@ -99,7 +113,7 @@ void FunctionTranslator::on_end() {
       b_.jump(f.target);
     }
     b_.seal(f.target);
-    b_.switch_to(f.target);
+    begin(f.target);
     arrive_at(f);
   }
   if (!live()) {
@@ -121,9 +135,11 @@ void FunctionTranslator::on_br_if(uint32_t depth) {
   Frame& f = frame_at(depth);
   carry_to(f);
   Block next = b_.create_block();
-  branch(c, f.target, next);
+  const Block edge = edge_to(f.target);
+  branch(c, edge, next);
+  describe_edge(edge, f.target);
   b_.seal(next);
-  b_.switch_to(next);
+  begin(next);
 }
 
 void FunctionTranslator::on_br_table() {

@@ -1,5 +1,6 @@
 #include "embed/wasm/build_function.h"
 
+#include <atomic>
 #include <utility>
 
 namespace uptier::wasm {
@@ -40,6 +41,7 @@ Status FunctionTranslator::run() {
   stack_.reserve(kFirstOperands);
   frames_.reserve(kFirstFrames);
   ctx_ = b_.param(0);
+  cover();
   b_.set_location(function_.body_begin);
   declare_locals();
   if (facts_.accesses_memory && is_guarded(context_.bounds)) {
@@ -54,6 +56,27 @@ Status FunctionTranslator::run() {
                                              " cannot be decoded as it was when it was " +
                                              "validated, at offset " + std::to_string(at_) +
                                              ": its bytes have changed since"};
+}
+
+// Continues in another block.
+void FunctionTranslator::begin(Block b) {
+  b_.switch_to(b);
+  cover();
+}
+
+// Notes that the block runs, unless that is known. A body has a byte for each of its blocks: an
+// instruction that makes some has as many, with its end. The store has no location, so no line has it.
+void FunctionTranslator::cover() {
+  if (!covers()) return;
+  const uint32_t block = begun_++;
+  if (block >= function_.body_end - function_.body_begin) return refuse();
+  uint8_t* bytes = context_.covered.data() + function_.body_begin;
+  // Relaxed: code that runs meanwhile may set it, and setting it again does no harm.
+  if (std::atomic_ref<uint8_t>(bytes[block]).load(std::memory_order_relaxed) != 0) return;
+  b_.set_location(0);
+  b_.store(Opcode::kStore8, b_.i32(1),
+           {.base = b_.ref(bytes), .offset = block, .flags = kInCovered});
+  b_.set_location(at_);
 }
 
 // Locals that are not parameters start as zero, as Variables do.

@@ -8,6 +8,9 @@
 //   dead code: is not described at all, so there is nothing to clean up after
 //   locations: offsets of instructions in the module's bytes
 //
+//   coverage:  if it is wanted, a block that has not run yet sets a byte when it begins, and each edge
+//              of a branch that other edges join has a block of its own
+//
 // Blocks are made for branch targets that are used, and loop headers only for loops that repeat.
 #pragma once
 
@@ -44,13 +47,17 @@ struct BuildContext {
   // that its first edge is the one that WebAssembly takes for 0.
   std::vector<uint32_t>* inverted = nullptr;
   std::span<const LogPlace> logs = {};  // of the function that is built
+  // Where not empty: a byte for each byte of the module, not 0 for those whose block has run. Block k of
+  // a function, from 0 in the order of code, has the byte at body_begin + k. The blocks are then the same in
+  // each description, but not their stores. The bytes must outlive all code.
+  std::span<uint8_t> covered = {};
 };
 
 // Returns the signature of compiled functions of a type.
 Signature compiled_signature(const FuncType& type);
 
-// Describes an own function of the module, whose body was validated. Pure: the same description each
-// time. No recursion, however deep the blocks nest. Errors: kCorruptInput where the bytes are not
+// Describes an own function of the module, whose body was validated. Pure, but for `covered`: the same
+// description each time. No recursion, however deep the blocks nest. Errors: kCorruptInput where the bytes are not
 // those that were validated, as far as that shows; the description is of no use then. And those of
 // FunctionMethods.
 Status build_function(const BuildContext& context, uint32_t function, FunctionBuilder& b);
@@ -127,6 +134,13 @@ class FunctionTranslator {
   void carry_to(Frame& f);
   void arrive_at(const Frame& f);
   void branch(Condition c, Block if_true, Block if_false);
+  Block edge_to(Block target);
+  void describe_edge(Block edge, Block target);
+
+  // Coverage: build_function.cc.
+  bool covers() const { return !context_.covered.empty(); }
+  void begin(Block b);
+  void cover();
 
   // Numeric instructions: build_numeric.cc.
   void numeric(Op op);
@@ -166,6 +180,7 @@ class FunctionTranslator {
   std::vector<Frame> frames_;
   std::span<const LogPlace> logs_;  // at this instruction and later ones
   uint32_t dead_depth_ = 0;         // blocks opened in dead code
+  uint32_t begun_ = 0;              // blocks, if coverage is wanted
   uint32_t at_ = 0;                 // of the instruction that is translated
   bool refused_ = false;            // there was one that is not translated
   Status failed_;                   // why the rest is not

@@ -40,6 +40,9 @@ struct EngineOptions {
   // refuses it: memory.grow is -1.
   uint64_t max_memory = UINT64_MAX;
   uint32_t max_table_entries = 10000000;  // larger tables are refused
+  // Note which blocks of functions have run (Module::covered), in every tier. A block that has is not
+  // observed in code that is compiled later. Modules get other keys: their code has other blocks.
+  bool cover = false;
   // Blind what modules choose, whatever Options::blind_constants says; off: as that says.
   bool blind_constants = true;
 };

@@ -38,6 +38,12 @@ Module::Module(Engine& engine, ModuleInfo info)
   std::iota(by_name_.begin(), by_name_.end(), 0u);
   std::ranges::sort(by_name_, {},
                     [&](uint32_t e) { return std::string_view(info_.exports[e].name); });
+  // Before the sets, whose keys depend on it.
+  if (engine.options().cover) {
+    const std::span<const uint8_t> bytes = info_.bytes;
+    covered_.reset(static_cast<uint8_t*>(std::calloc(std::max<size_t>(bytes.size(), 1), 1)));
+    covered_size_ = covered_ != nullptr ? bytes.size() : 0;
+  }
   for (Bounds b : {Bounds::kGuarded, Bounds::kExplicit, Bounds::kUnfenced}) {
     sets_[static_cast<size_t>(b)] = std::make_unique<MethodSet>(*this, b);
   }
@@ -58,20 +64,24 @@ const Export* Module::find_export(std::string_view name) const {
   return at == by_name_.end() || name_of(*at) != name ? nullptr : &info_.exports[*at];
 }
 
+namespace {
+
+constexpr uint64_t kCoveredKey = 0x636f7665726564;  // "covered"
+
+}  // namespace
+
 // ---- Methods ----------------------------------------------------------------------------------
 
 // Bodies that compare and bodies that do not are different, so they must not share profiles: their
-// keys differ. With and without a fence they are alike; who owns its memory has the one or the other.
+// keys differ, and so with coverage. With and without a fence they are alike; who owns its memory has the one or the other.
 uint64_t Module::key_of(Bounds bounds) const {
-  if (bounds == Bounds::kExplicit) return ~key_;
+  const uint64_t own = covered_size_ != 0 ? key_ ^ kCoveredKey : key_;
+  if (bounds == Bounds::kExplicit) return ~own;
   const bool both = bounds == Bounds::kUnfenced && info_.imports_memory;
-  return both ? key_ ^ 1 : key_;
+  return both ? own ^ 1 : own;
 }
 
 struct Module::MethodSet final : Host, FunctionMethods {
-  struct Free {
-    void operator()(void* p) const { std::free(p); }
-  };
   using Number = std::atomic<uint32_t>;
 
   MethodSet(Module& m, Bounds b)
@@ -92,8 +102,7 @@ struct Module::MethodSet final : Host, FunctionMethods {
   const Bounds bounds;
   const uint64_t key;
   const size_t count;
-  // By own function: 1 + MethodId::number(), 0 where it has none. From calloc(), which does not touch
-  // what the kernel has zeroed.
+  // By own function: 1 + MethodId::number(), 0 where it has none.
   std::unique_ptr<Number[], Free> numbers;
   // With the module's mutex.
   std::unordered_map<uint32_t, uint32_t> function_of;  // of methods, by number()
@@ -246,9 +255,15 @@ Status Module::build(MethodSet& set, MethodId m, FunctionBuilder& b) {
     function = it->second;
   }
   if (Status s = validate(function); !s) return s;
-  return build_function(
-      {info_, layout_, set.bounds, set, type_ids_, nullptr, log_places_.find(function)}, function,
-      b);
+  return build_function({info_,
+                         layout_,
+                         set.bounds,
+                         set,
+                         type_ids_,
+                         nullptr,
+                         log_places_.find(function),
+                         {covered_.get(), covered_size_}},
+                        function, b);
 }
 
 }  // namespace uptier::wasm

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -73,6 +74,10 @@ class Module {
   // rule that the request breaks; kInvalidArgument if it comes too late.
   Status log_at(std::string_view request);
 
+  // Returns a byte for each byte of the module, as in BuildContext::covered; empty unless
+  // EngineOptions::cover. Code writes them; read them when none runs.
+  std::span<const uint8_t> covered() const { return {covered_.get(), covered_size_}; }
+
   // Returns the method of an own function (not of an import), registering it if it has none yet.
   // Errors: kResourceExhausted when the runtime has no room.
   Result<MethodId> method(Bounds bounds, uint32_t function);
@@ -88,6 +93,11 @@ class Module {
   Result<MethodId> add_method(MethodSet& set, uint32_t function);
   // Takes all methods of a set out of service.
   void remove(MethodSet& set);
+
+  // Memory from calloc(), which does not touch what the kernel has zeroed.
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
 
   Module(Engine& engine, ModuleInfo info);
   uint64_t key_of(Bounds bounds) const;
@@ -116,6 +126,8 @@ class Module {
   bool lines_read_ UPTIER_GUARDED_BY(lines_mutex_) = false;
   std::unique_ptr<SourceLines> lines_ UPTIER_GUARDED_BY(lines_mutex_);  // null: there are none
   std::vector<uint32_t> by_name_;  // exports, as they are looked up
+  std::unique_ptr<uint8_t[], Free> covered_;
+  size_t covered_size_ = 0;
 };
 
 }  // namespace uptier::wasm

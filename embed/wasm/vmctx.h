@@ -41,8 +41,9 @@ static_assert(sizeof(FuncRef) == size_t{1} << kFuncRefShift);
 // divided by whether other instances can reach them, not by their owner.
 inline constexpr uint8_t kInMemory = alias_class(1);  // the linear memory
 inline constexpr uint8_t kInOwn = alias_class(2);  // globals that are no one else's, in the context
-inline constexpr uint8_t kInShared = alias_class(3);  // exported and imported globals
-inline constexpr uint8_t kInRecord = alias_class(4);  // a MemoryRecord
+inline constexpr uint8_t kInShared = alias_class(3);   // exported and imported globals
+inline constexpr uint8_t kInRecord = alias_class(4);   // a MemoryRecord
+inline constexpr uint8_t kInCovered = alias_class(5);  // BuildContext::covered
 
 // A memory's record; shared by all instances that import the memory.
 struct MemoryRecord {

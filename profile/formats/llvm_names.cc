@@ -15,6 +15,16 @@ constexpr std::array<std::string_view, 11> kEndings = {
     ".cleanup", ".cold",  ".warm",    ".destroy", ".resume"};
 
 std::string plain(std::string name) {
+  name = llvm_field(std::move(name));
+  const bool cut = std::ranges::any_of(
+      kEndings, [&](std::string_view e) { return name.find(e) != std::string::npos; });
+  if (cut) std::ranges::replace(name, '.', '_');
+  return name;
+}
+
+}  // namespace
+
+std::string llvm_field(std::string name) {
   for (char& c : name) {
     const bool breaks = static_cast<unsigned char>(c) <= ' ' ||
                         std::string_view(":[]@").find(c) != std::string::npos;
@@ -24,13 +34,8 @@ std::string plain(std::string name) {
   const bool misread =
       !name.empty() && std::string_view("0123456789#!").find(name[0]) != std::string_view::npos;
   if (misread) name.insert(0, 1, '_');
-  const bool cut = std::ranges::any_of(
-      kEndings, [&](std::string_view e) { return name.find(e) != std::string::npos; });
-  if (cut) std::ranges::replace(name, '.', '_');
   return name;
 }
-
-}  // namespace
 
 void LlvmNames::add(const MethodKey& key, std::string name) {
   name = plain(std::move(name));

@@ -14,6 +14,9 @@
 
 namespace uptier::profile {
 
+// Returns a name without the marks that LLVM's text formats would misread: they become '_'.
+std::string llvm_field(std::string name);
+
 class LlvmNames {
  public:
   // Adds a method. Add all of them before the first call of of().

@@ -53,16 +53,32 @@ def native(source, out):
 
 
 def guest(tool, source, out):
-    """What the tool says of a run of the WebAssembly program, in both formats."""
+    """What the tool says of a run of the WebAssembly program: counts, after a comparison of both formats and modes."""
     module, lcov, as_json = out / "guest.wasm", out / "guest.info", out / "guest.json"
+    hits, hits_json = out / "hits.info", out / "hits.json"
     run(["clang", "--target=wasm32-wasi", "-O0", "-g", "-mbulk-memory", "-ffp-contract=off", source, "-o", module, "-lm"])
-    output = run([tool, "run", "--coverage", lcov, module], cwd=out)
-    run([tool, "run", "--coverage", as_json, module], cwd=out)
+    output = run([tool, "run", "--tier=instrumented", "--coverage", lcov, module], cwd=out)
+    run([tool, "run", "--tier=instrumented", "--coverage", as_json, module], cwd=out)
+    if run([tool, "run", "--coverage", hits, module], cwd=out) != output:
+        sys.exit(f"{source}: the program prints another text with coverage")
+    run([tool, "run", "--coverage", hits_json, module], cwd=out)
+    if ran(as_json) != ran(hits_json):
+        sys.exit(f"{source}: what ran in automatic mode is not what instrumented code counts")
     lines = lines_of(lcov.read_text(), source)
     whole = {f["file"]: f for f in json.loads(as_json.read_text())["files"]}
     if dict(map(tuple, whole[str(source)]["lines"])) != lines:
         sys.exit(f"{source}: the JSON and the lcov file differ")
     return output, lines
+
+
+def ran(as_json):
+    """What a JSON file says, with 1 for every count above 0."""
+    def flat(value):
+        return [min(int(v), 1) for v in value]
+    return {f["file"]: ([(l[0], *flat(l[1:])) for l in f["lines"]],
+                        [(n["name"], n["line"], *flat([n["calls"]])) for n in f["functions"]],
+                        [(b[0], *flat(b[1:])) for b in f["branches"]])
+            for f in json.loads(as_json.read_text())["files"]}
 
 
 def source_of(root, program):
@@ -81,7 +97,7 @@ def compare(tool, root, out, program):
         sys.exit(f"{program}: the native program and the guest print different texts")
     both = sorted(set(theirs) & set(ours))
     if shutil.which("genhtml") is not None:
-        run(["genhtml", "-q", out / "guest.info", "-o", out / "html"])
+        run(["genhtml", "-q", out / "hits.info", "-o", out / "html"])
     differ = [(n, theirs[n], ours[n]) for n in both if (theirs[n] > 0) != (ours[n] > 0)]
     return len(both), differ, sum(theirs[n] == ours[n] for n in both), sum(theirs[n] == 0 for n in both)
 

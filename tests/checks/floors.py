@@ -35,7 +35,7 @@ SUBFLOORS = {
             ["regalloc"], ["opt"], ["x64"], ["baseline"], ["compile"]],
     "tiering": [["policy", "report"], ["base"], ["live", "events"], ["model"], ["observe"], ["saved"],
                 ["compile", "serve"], ["control"], ["runtime"], ["c_api"]],
-    "embed": [["dwarf"], ["wasm"], ["wasi"]],
+    "embed": [["dwarf"], ["source_map"], ["wasm"], ["wasi"]],
 }
 
 # Classes whose members may be in several files, by the header that declares them.

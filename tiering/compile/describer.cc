@@ -161,10 +161,7 @@ Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
   f.positions = {};
   if (env_.options.fuel != 0) jit::add_fuel(f);
   place_probes(m, f, observed);
-  if (first) {
-    HeldState lock(env_.state_mutex);
-    env_.bodies.keep_locked(m, f);
-  }
+  keep_body(m, f, first);
   Event described = event_of(EventKind::kDescribed, m);
   if (start != 0) {
     described.at_ns = now_ns();
@@ -172,6 +169,15 @@ Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
   }
   env_.events.emit(described);
   return f;
+}
+
+// Keeps the first body for callers that inline it, and each smaller one: a later description may lack
+// what its host needs only once, such as stores that note that a block has run.
+void Describer::keep_body(Method& m, const jit::Function& f, bool first) {
+  HeldState lock(env_.state_mutex);
+  const bool smaller = m.body != nullptr && f.insts.size() < m.body->insts.size();
+  if (smaller) env_.bodies.forget_locked(m);
+  if (first || smaller) env_.bodies.keep_locked(m, f);
 }
 
 // Counts, and frames that change between versions, rely on the body that was described first.

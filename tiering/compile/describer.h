@@ -47,6 +47,7 @@ class Describer {
 
  private:
   Result<jit::Function> describe_anew(Method& m, Observed observed);
+  void keep_body(Method& m, const jit::Function& f, bool first);
   Error refuse_unlike(Method& m);
   Result<jit::Function> ask_host(Method& m);
   Status check_callees(const Method& m, const jit::Function& f) const;

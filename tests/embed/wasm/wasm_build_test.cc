@@ -2,10 +2,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <set>
 
 #include "embed/wasm/build_adapter.h"
 #include "embed/wasm/build_function.h"
 #include "embed/wasm/read_module.h"
+#include "jit/analysis/memory_place.h"
 #include "jit/frontend/builder_access.h"
 #include "jit/frontend/verify.h"
 #include "jit/ir/print.h"
@@ -23,7 +26,7 @@ Bytes read_file(const std::filesystem::path& path) {
 // The functions of a module, built without an engine.
 class Built {
  public:
-  explicit Built(Bytes bytes, Bounds bounds = Bounds::kGuarded) {
+  explicit Built(Bytes bytes, Bounds bounds = Bounds::kGuarded, std::span<uint8_t> covered = {}) {
     auto read = read_module(std::move(bytes));
     EXPECT_TRUE(read.ok()) << (read.ok() ? "" : read.error().message);
     info = std::move(*read);
@@ -36,6 +39,7 @@ class Built {
     std::vector<uint32_t> types;
     for (uint32_t t = 0; t < info.types.size(); ++t) types.push_back(t + 1);
     BuildContext context{info, layout, bounds, methods, types};
+    context.covered = covered;
     for (uint32_t f = info.imported_functions; f < info.functions.size(); ++f) {
       FunctionBuilder b(compiled_signature(info.type_of(f)), info.name_of(f));
       EXPECT_TRUE(build_function(context, f, b).ok());
@@ -71,6 +75,61 @@ TEST(WasmBuild, all_functions_of_the_example_programs_verify) {
     }
   }
   EXPECT_GT(functions, 100u);
+}
+
+// With coverage each block sets a byte of its own, until it is set; the blocks stay the same.
+TEST(WasmBuild, covered_functions_verify_and_have_a_byte_for_each_block) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(UPTIER_SOURCE_DIR "/examples/programs/wasm")) {
+    const Bytes bytes = read_file(entry.path());
+    std::vector<uint8_t> covered(bytes.size());
+    Built none(bytes, Bounds::kGuarded, covered);
+    std::ranges::fill(covered, uint8_t{1});
+    Built all(bytes, Bounds::kGuarded, covered);
+    for (size_t f = 0; f < none.functions.size(); ++f) {
+      const jit::Function& function = none.functions[f];
+      Status s = jit::verify(function);
+      EXPECT_TRUE(s.ok()) << entry.path() << " " << s.error().message;
+      EXPECT_EQ(function.cfg_hash, all.functions[f].cfg_hash);
+      EXPECT_EQ(function.site_count, all.functions[f].site_count);
+      std::set<uint32_t> set;
+      for (Block b : function.layout) {
+        size_t stores = 0;
+        for (jit::InstId id : function.block(b).insts) {
+          const jit::Inst& i = function.inst(id);
+          if (i.op != Opcode::kStore8 || alias_class_of(i.flags) != 5) continue;
+          ++stores;
+          EXPECT_EQ(i.loc, 0u);
+          EXPECT_TRUE(set.insert(static_cast<uint32_t>(jit::place_of(function, i).offset)).second);
+        }
+        EXPECT_EQ(stores, 1u) << entry.path() << " " << function.name;
+      }
+      EXPECT_EQ(*set.rbegin() + 1, function.layout.size());
+      EXPECT_EQ(count(all.text(f), "store8"), count(none.text(f), "store8") - set.size());
+    }
+  }
+}
+
+TEST(WasmBuild, both_edges_of_a_covered_branch_have_blocks_of_their_own) {
+  const Bytes bytes = assemble(
+      "(module (func (param i32) (result i32) (block $a (br_if $a (local.get 0))"
+      " (if (i32.eqz (local.get 0)) (then (br_if $a (i32.const 1))))) (loop $l (br_if $l "
+      "(local.get 0)))"
+      " (i32.const 1)))");
+  std::vector<uint8_t> covered(bytes.size());
+  Built built(bytes, Bounds::kGuarded, covered);
+  const jit::Function& f = built.functions[0];
+  std::map<uint32_t, unsigned> entered;
+  for (Block b : f.layout) {
+    for (const jit::Edge& e : f.edges_of(f.terminator(b))) ++entered[e.to.index()];
+  }
+  size_t branches = 0;
+  for (Block b : f.layout) {
+    if (f.terminator(b).op != Opcode::kBranch) continue;
+    ++branches;
+    for (const jit::Edge& e : f.edges_of(f.terminator(b))) EXPECT_EQ(entered[e.to.index()], 1u);
+  }
+  EXPECT_EQ(branches, 4u);
 }
 
 TEST(WasmBuild, a_second_description_is_the_same) {
