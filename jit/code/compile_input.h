@@ -57,6 +57,9 @@ struct CompileInput {
   const Helpers& helpers;
   CallResolver& calls;
   CodeSpace& space;
+  // Plain code gets CodeTables::probes. Its bytes are the same without. Instrumented copies need the
+  // rows, and have them in any case.
+  bool block_rows = true;
 };
 
 }  // namespace uptier::jit
