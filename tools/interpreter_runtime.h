@@ -1,7 +1,8 @@
 // interpreter_runtime.h: a Runtime that compiles nothing. It runs every method in the reference
 // interpreter, which separates faults of the engine's descriptions from faults of the compilers.
 //
-// Memories must have explicit bounds checks: the interpreter has no guard pages.
+// Memories must have explicit bounds checks, unless the program is known not to trap: the interpreter has no
+// guard pages.
 //
 //   Thread: one at a time.
 #pragma once

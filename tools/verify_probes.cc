@@ -31,8 +31,8 @@ Error cannot(const std::string& why) {
   return {ErrorCode::kUnsupported, "cannot be checked: " + why};
 }
 
-// The program in an engine. Memories have explicit bounds, as the interpreter needs them: bodies are the same
-// in all runs.
+// The program in an engine. Memories have guard pages, as usual: so machine code must have run it without a
+// trap before it is interpreted.
 class Program {
  public:
   static Result<std::unique_ptr<Program>> load(Runtime& runtime, const std::vector<uint8_t>& bytes,
@@ -42,7 +42,7 @@ class Program {
     if (!module.ok()) return module.error();
     p->module_ = std::move(*module);
     // All functions get their methods now, in order, so that runtimes number them alike.
-    if (auto m = p->module_->methods(wasm::Bounds::kExplicit); !m.ok()) return m.error();
+    if (auto m = p->module_->methods(wasm::Bounds::kGuarded); !m.ok()) return m.error();
     return p;
   }
 
@@ -72,12 +72,7 @@ class Program {
 
  private:
   Program(Runtime& runtime, std::vector<std::string> arguments)
-      : engine_(runtime, explicit_bounds()), arguments_(std::move(arguments)) {}
-  static wasm::EngineOptions explicit_bounds() {
-    wasm::EngineOptions o;
-    o.explicit_bounds = true;
-    return o;
-  }
+      : engine_(runtime, {}), arguments_(std::move(arguments)) {}
 
   wasm::Engine engine_;
   std::vector<std::string> arguments_;
@@ -184,6 +179,7 @@ class Verifier {
       : bytes_(bytes), arguments_(std::move(arguments)) {}
 
   Result<ProbeCheck> check() {
+    if (Status s = run(); !s.ok()) return s.error();
     if (Status s = count(); !s.ok()) return s.error();
     if (Status s = check_passes(); !s.ok()) return s.error();
     if (Status s = check_code(); !s.ok()) return s.error();
@@ -191,6 +187,27 @@ class Verifier {
   }
 
  private:
+  static Options options() {
+    Options o;
+    o.tier = TierMode::kOptimized;
+    o.workers = 0;
+    o.keep_code = true;
+    o.relay_code = false;
+    return o;
+  }
+
+  Status run() {
+    auto runtime = Runtime::create(options());
+    if (!runtime) return runtime.error();
+    ThreadScope scope(**runtime);
+    auto program = Program::load(**runtime, bytes_, arguments_);
+    if (!program) return program.error();
+    Result<int> end = (*program)->run();
+    if (!end) return end.error();
+    exit_ = *end;
+    return {};
+  }
+
   // The program as it was built.
   Status count() {
     InterpreterRuntime ran;
@@ -199,7 +216,7 @@ class Verifier {
     Result<int> end = (*program)->run();
     if (!end) return end.error();
     if (!ran.problem().empty()) return cannot(ran.problem());
-    exit_ = *end;
+    if (*end != exit_) return cannot("the interpreter ends with another code");
     built_ = ran.module();
     want_ = executions_in(ran, built_);
     for (uint32_t m = 0; m < built_.functions.size(); ++m) {
@@ -269,12 +286,7 @@ class Verifier {
   }
 
   Status check_code() {
-    Options o;
-    o.tier = TierMode::kOptimized;
-    o.workers = 0;
-    o.keep_code = true;
-    o.relay_code = false;
-    auto runtime = Runtime::create(o);
+    auto runtime = Runtime::create(options());
     if (!runtime) return runtime.error();
     ThreadScope scope(**runtime);
     auto program = Program::load(**runtime, bytes_, arguments_);

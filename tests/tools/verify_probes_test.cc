@@ -19,7 +19,7 @@ constexpr const char* kProgram = R"((module
   (func $pick (param $x i32) (result i32)
     (if (result i32) (i32.and (local.get $x) (i32.const 1))
       (then (i32.add (local.get $x) (i32.const 5)))
-      (else (i32.mul (local.get $x) (i32.const 7)))))
+      (else (i32.sub (local.get $x) (i32.const 7)))))
   (func $kind (param $x i32) (result i32)
     (block $c (block $b (block $a
       (br_table $a $b $c (i32.and (local.get $x) (i32.const 3))))
@@ -36,11 +36,11 @@ constexpr const char* kProgram = R"((module
     (local $i i32) (local $sum i32)
     (loop $again
       (local.set $sum (i32.add (local.get $sum) (call $pick (local.get $i))))
-      (if (i32.gt_s (local.get $sum) (i32.const 1000))
-        (then (local.set $sum (i32.sub (local.get $sum) (i32.const 1000)))))
+      (if (i32.and (local.get $sum) (i32.const 4))
+        (then (local.set $sum (i32.sub (local.get $sum) (i32.const 1001)))))
       (local.set $sum (i32.add (local.get $sum) (call $kind (local.get $sum))))
       (local.set $i (i32.add (local.get $i) (i32.const 1)))
-      (br_if $again (i32.lt_u (local.get $i) (i32.const 60))))
+      (br_if $again (i32.lt_u (local.get $i) (i32.const 300))))
     (call $clear (i32.const 200))
     (i32.store (i32.const 128) (local.get $sum)))
 ))";
@@ -50,8 +50,8 @@ TEST(VerifyProbes, passes_and_code_keep_the_counts_of_a_program) {
   ASSERT_TRUE(check.ok()) << check.error().message;
   for (const ProbeCheck::Step& s : check->steps) EXPECT_EQ(s.broken, "") << s.pass;
   EXPECT_TRUE(check->holds());
-  // 60 rounds with 7 blocks or more each, and 200 of $clear.
-  EXPECT_GT(check->executions, 60u * 7 + 200);
+  // 300 rounds with 7 blocks or more each, and 200 of $clear.
+  EXPECT_GT(check->executions, 300u * 7 + 200);
   EXPECT_GT(check->code_steps, check->executions);
   EXPECT_LE(check->code_lost, check->code_doubtful);
   auto lost_by = [&](const char* pass) {
@@ -79,9 +79,7 @@ TEST_F(VerifyProbesTool, prints_a_line_for_each_pass_and_the_share_of_code) {
   const auto text = test::run_tool("compile --verify-probes " + file);
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_NE(text.out.find("\nif_conversion              unknown"), std::string::npos) << text.out;
-  EXPECT_NE(text.out.find("\ninline_calls               known           0.000 %"),
-            std::string::npos)
-      << text.out;
+  EXPECT_NE(text.out.find("\ninline_calls               known "), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("rows of the machine code count"), std::string::npos);
   const auto json = test::run_tool("compile --verify-probes --json " + file);
   EXPECT_EQ(json.code, 0) << json.err;
