@@ -92,11 +92,14 @@ struct CompileCommand {
   bool baseline = false;
   bool instrumented = false;
   bool inlining = true;
-  bool cold_exits = false;  // blocks that never ran become exits
-  int64_t osr_loop = -1;    // the loop at which the code is entered; -1: at the start
-  std::string speed;        // "text" or "json": instead of a dump, time both compilers on all
-  bool list = false;        // instead of a dump, the functions of the file
-  bool json = false;        // the list, for programs
+  bool cold_exits = false;     // blocks that never ran become exits
+  int64_t osr_loop = -1;       // the loop at which the code is entered; -1: at the start
+  std::string speed;           // "text" or "json": instead of a dump, time both compilers on all
+  bool list = false;           // instead of a dump, the functions of the file
+  bool probe_table = false;    // instead of a dump, what the rows of blocks cost
+  bool verify_probes = false;  // instead of a dump, run the program and check the counts of probes
+  std::vector<std::string> args;  // of the program
+  bool json = false;              // the list, the costs or the check, for programs
 };
 int compile(const CompileCommand& c);
 

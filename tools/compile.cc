@@ -12,7 +12,9 @@
 #include "tools/fail.h"
 #include "tools/json_out.h"
 #include "tools/listing.h"
+#include "tools/probe_table.h"
 #include "tools/profile_commands.h"
+#include "tools/verify_probes.h"
 
 namespace uptier::tools {
 namespace {
@@ -335,9 +337,11 @@ int show_speeds(const CompileCommand& c, const Functions& fs) {
 int compile(const CompileCommand& c) {
   Result<std::vector<uint8_t>> bytes = read_file(c.file);
   if (!bytes) return fail(bytes.error());
+  if (c.verify_probes) return show_verify_probes(c, *bytes);
   Result<Functions> fs = read_functions(c.file, *bytes);
   if (!fs) return fail(fs.error());
   if (c.list) return list_functions(c, *fs);
+  if (c.probe_table) return show_probe_table(c, *fs);
   return c.speed.empty() ? dump(c, *fs) : show_speeds(c, *fs);
 }
 

@@ -229,8 +229,8 @@ Result<std::unique_ptr<CompileWorld>> CompileWorld::create(const Functions& func
   std::unique_ptr<CompileWorld> w(new CompileWorld(functions, profile));
   auto count = static_cast<uint32_t>(functions.module.functions.size());
   uint32_t data = jit::StubTable::data_bytes(count);
-  auto space =
-      jit::CodeSpace::create({.code_budget = code_budget, .data_bytes = data, .packed = packed});
+  auto space = jit::CodeSpace::create(
+      {.code_budget = code_budget, .data_bytes = data, .packed = packed, .moves = packed});
   if (!space) return space.error();
   w->space_ = std::move(*space);
   auto routines = jit::Routines::create(*w->space_, &no_slow_path, nullptr, nullptr, nullptr, {},
@@ -263,7 +263,7 @@ jit::CallTarget CompileWorld::target(MethodId callee) {
 }
 
 jit::CompileInput CompileWorld::input(MethodId m) {
-  return {module_.functions[m.index()], m, helpers_, *this, *space_, lines};
+  return {module_.functions[m.index()], m, helpers_, *this, *space_, lines, block_rows_};
 }
 
 Result<std::unique_ptr<jit::Code>> CompileWorld::baseline(MethodId m,

@@ -64,7 +64,7 @@ Result<jit::BodyProfile> body_profile(const Functions& fs, MethodId m, const Pro
 class CompileWorld final : private jit::CallResolver, private jit::InlineeSource {
  public:
   // `profile` may be null; it is of callees. Both must outlive the world. `packed`: bodies share
-  // pages, as they do in a runtime.
+  // pages and can be moved, as in a runtime.
   static Result<std::unique_ptr<CompileWorld>> create(const Functions& functions,
                                                       const Profile* profile, uint64_t code_budget,
                                                       bool packed = false);
@@ -76,6 +76,11 @@ class CompileWorld final : private jit::CallResolver, private jit::InlineeSource
   // `r` need not name targets' addresses, nor the source of inlined bodies: that is all functions,
   // unless `inlining` is off.
   Result<std::unique_ptr<jit::Code>> optimized(MethodId m, jit::OptimizeRequest r, bool inlining);
+
+  // Whether plain code gets rows of blocks from now on.
+  void have_block_rows(bool on) { block_rows_ = on; }
+  // Returns whether codes can be compared with same_bytes (packed; not on every kernel).
+  bool moves() const { return space_->moves(); }
 
   std::string name(MethodId m) const { return "@" + module_.functions[m.index()].name; }
   // Returns the name of the method or routine at an address outside of the code, or "".
@@ -97,6 +102,7 @@ class CompileWorld final : private jit::CallResolver, private jit::InlineeSource
   std::optional<jit::Routines> routines_;
   std::unique_ptr<jit::StubTable> stubs_;
   jit::Helpers helpers_;
+  bool block_rows_ = true;
 };
 
 }  // namespace uptier::tools

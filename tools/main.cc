@@ -296,9 +296,23 @@ struct Commands {
                    "instead times both compilers on all functions: --speed or --speed=json")
         ->check(CLI::IsMember({"text", "json"}));
     CLI::Option* list = compile->add_flag("--list", c.list, "instead lists the functions of FILE");
-    compile->add_flag("--json", c.json, "prints the list as JSON")->needs(list);
-    compile->callback([this] {
-      const bool is_dump = compile_command.speed.empty() && !compile_command.list;
+    CLI::Option* rows = compile->add_flag(
+        "--probe-table", c.probe_table,
+        "instead compiles all functions with and without rows of blocks: what the rows "
+        "take, and whether the code is the same");
+    CLI::Option* verify =
+        compile->add_flag("--verify-probes", c.verify_probes,
+                          "instead runs the program with ARGS, in the interpreter after each pass "
+                          "and in single steps of the "
+                          "machine code: executions of blocks must stay the same, or be unknown");
+    compile->add_option("ARGS", c.args, "of the program, for --verify-probes")->needs(verify);
+    compile->add_flag("--json", c.json, "prints the list, what rows take, or the check as JSON");
+    compile->callback([this, list, rows, verify] {
+      if (compile_command.json && list->empty() && rows->empty() && verify->empty()) {
+        throw CLI::ValidationError("--json", "needs --list, --probe-table or --verify-probes");
+      }
+      const bool is_dump = compile_command.speed.empty() && !compile_command.list &&
+                           !compile_command.probe_table && !compile_command.verify_probes;
       if (is_dump && compile_command.function.empty()) {
         throw CLI::ValidationError("-f NAME is required; --list names the functions of the file");
       }

@@ -22,6 +22,8 @@ void tell_losses(const CodeImages& images, const profile::ProbedRun& run) {
   tell(images.lost_samples, "samples are missing: their code was not kept");
   tell(images.cut_stacks, "samples lack their outermost callers");
   tell(run.left_out, "rows are missing: LLVM has no ids above 65535");
+  tell(run.partial,
+       "rows are of blocks whose counts are too low: some of their copies have no row");
   tell(run.displaced, "freed codes have other addresses than in the run: newer code lay there");
   if (images.codes.empty()) {
     std::fputs(

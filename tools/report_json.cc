@@ -22,6 +22,7 @@ ordered_json to_json(const VersionReport& v) {
   j["osr_loop"] = to_json(v.osr_loop);
   if (v.inlined != 0) j["inlined"] = v.inlined;
   j["code_bytes"] = v.code_bytes;
+  j["probe_bytes"] = v.probe_bytes;
   j["compile_ns"] = v.compile_ns;
   j["retired"] = v.retired;
   j["freed"] = v.freed;
@@ -196,6 +197,7 @@ std::string report_json(const Report& r) {
   j["methods_registered"] = r.methods_registered;
   j["code_bytes_in_service"] = r.code_bytes_in_service;
   j["code_bytes_freed"] = r.code_bytes_freed;
+  j["probe_bytes"] = r.probe_bytes;
   j["compile_ns_total"] = r.compile_ns_total;
   j["compile_rate_ns"] = r.compile_rate_ns;
   j["overhead_share"] = to_json(r.overhead_share);

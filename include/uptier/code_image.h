@@ -4,7 +4,8 @@
 // An image is one version of a method, also one that was freed during the run. Offsets count through its
 // hot part and continue in its cold part. A row is a block or a call of a body: the method's own, or an
 // inlined one. Each execution of the instruction at a block's row is one execution of the block; a block
-// that a pass copied has several rows, whose executions add up. Sites are those of profiles.
+// that a pass copied has several rows, whose executions add up. A block without a row is unknown, which is
+// not the same as one that never ran. Sites are those of profiles.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@ struct ImagedMethod {
   MethodKey key;
   std::string name;
   uint64_t cfg_hash = 0;  // of its control flow, as in profiles
+  uint32_t blocks = 0;    // its block sites are 1 to `blocks`; 0: not known
 
   friend bool operator==(const ImagedMethod&, const ImagedMethod&) = default;
 };

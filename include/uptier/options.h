@@ -141,6 +141,8 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
     "write names of code to /tmp/perf-PID.map for perf (mode 0600; replaces an old file of this PID)") \
   X(flag, jit_dump, false, 0, 1, "flag",                                                           \
     "write code to /tmp/jit-PID.dump for `perf inject --jit` (mode 0600; replaces an old file)")   \
+  X(flag, probe_table, true, 0, 1, "flag",                                                         \
+    "keep the rows that say which block of which body an address of code belongs to; code is the same") \
   X(flag, keep_code, false, 0, 1, "flag",                                                          \
     "keep copies of freed code, and whole stack samples (sample_hz), for Runtime::code_images()")  \
   X(flag, gdb, false, 0, 1, "flag",                                                                \

@@ -45,6 +45,8 @@ struct VersionReport {
   bool retired = false;
   bool freed = false;
   uint32_t inlined = 0;  // bodies of callees that replaced calls
+  uint64_t probe_bytes =
+      0;  // of its rows of blocks (Options::probe_table); they lie beside the code
 };
 
 // The state of the sampling of a method. kLearning: it is sampled. kKnown: its profile is near
@@ -294,6 +296,7 @@ struct Report {
   uint64_t methods_registered = 0;
   uint64_t code_bytes_in_service = 0;
   uint64_t code_bytes_freed = 0;
+  uint64_t probe_bytes = 0;       // of the rows of blocks of versions that are not freed
   uint64_t compile_ns_total = 0;  // of compilations that succeeded
   // The assumed cost of the optimizing compiler per IR instruction, and the measured one (processor
   // time).

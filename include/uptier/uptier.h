@@ -21,6 +21,7 @@
 #include "uptier/c_builder.h"
 #include "uptier/c_events.h"
 #include "uptier/c_gather.h"
+#include "uptier/c_images.h"
 #include "uptier/c_policy.h"
 #include "uptier/c_report.h"
 #include "uptier/c_types.h"

@@ -33,7 +33,8 @@ TargetAssembler::Input assembler_input(const BaselineCompiler::Input& in, bool h
           .enterable = in.request.enterable,
           .observes_loops = instrumented && plan != nullptr && !plan->loops.empty(),
           .holds_countdown = holds_countdown,
-          .plan = plan};
+          .plan = plan,
+          .block_rows = instrumented || in.compile.block_rows};
 }
 
 }  // namespace

@@ -58,6 +58,9 @@ struct CompileInput {
   CallResolver& calls;
   CodeSpace& space;
   bool lines = false;  // make CodeTables::lines
+  // Plain code gets CodeTables::probes. Its bytes are the same without. Instrumented copies need the
+  // rows, and have them in any case.
+  bool block_rows = true;
 };
 
 }  // namespace uptier::jit

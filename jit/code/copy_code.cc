@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <cstring>
+#include <vector>
 
 namespace uptier::jit {
 namespace {
@@ -57,6 +58,22 @@ Result<std::unique_ptr<Code>> copy_code(CodeSpace& space, CodeRoom& room, const 
   copy->set_serial(from.serial());
   copy->set_polls(polls);
   return copy;
+}
+
+// Moves a's bytes to b's place, as copy_code would, and compares.
+bool same_bytes(const Code& a, const Code& b) {
+  assert(a.polls().empty() && b.polls().empty());
+  const uint32_t hot = a.hot_size(), cold = a.size() - hot;
+  if (b.hot_size() != hot || b.size() != a.size()) return false;
+  if (a.tables().place_fields != b.tables().place_fields) return false;
+  std::vector<uint8_t> moved(a.base(), a.base() + hot);
+  moved.insert(moved.end(), a.cold_base(), a.cold_base() + cold);
+  const Moved by{bytes_between(a.base(), b.base()), bytes_between(a.cold_base(), b.cold_base()), 0};
+  for (const PlaceField& f : a.tables().place_fields) {
+    add_to_field(moved.data() + f.offset, change_of(f, f.offset >= hot, by));
+  }
+  return std::memcmp(moved.data(), b.base(), hot) == 0 &&
+         std::memcmp(moved.data() + hot, b.cold_base(), cold) == 0;
 }
 
 }  // namespace uptier::jit

@@ -27,4 +27,8 @@ namespace uptier::jit {
 Result<std::unique_ptr<Code>> copy_code(CodeSpace& space, CodeRoom& room, const Code& from,
                                         std::span<PollWord> polls);
 
+// Returns whether two codes have the same bytes, apart from the fields that depend on their places.
+// Their space must have code that moves; neither may poll words.
+bool same_bytes(const Code& a, const Code& b);
+
 }  // namespace uptier::jit

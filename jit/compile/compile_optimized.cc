@@ -237,8 +237,9 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
     }
   }
 #endif
-  auto code = x64::emit({in, f, insts, allocation, body.osr(), body.baseline_frame(), r.poll,
-                         &inlined, &probes, r.params, &o.tallies});
+  auto code =
+      x64::emit({in, f, insts, allocation, body.osr(), body.baseline_frame(), r.poll, &inlined,
+                 &probes, r.params, &o.tallies, in.block_rows || r.copy != Copy::kPlain});
   if (code.ok()) words.keep();
   return code;
 }

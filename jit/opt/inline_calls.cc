@@ -70,14 +70,21 @@ std::vector<float> counts_by_shape(const Function& f, const Frequencies& q) {
   return counts;
 }
 
-// Returns whether a call spends its time in a loop.
-bool spins(const Function& f, const LoopNest& loops, const std::vector<float>& counts) {
+// Returns the blocks of the loop headers; 0 for a header whose block is not known.
+std::vector<SiteId> headers_of(const Function& f, const LoopNest& loops) {
+  std::vector<SiteId> headers;
   for (const LoopNest::Loop& l : loops.loops) {
     const Inst* probe = first_block_probe(f, l.header);
-    bool known = probe != nullptr && probe->aux - 1 < counts.size();
-    if (!known || counts[probe->aux - 1] > kFewLoopRounds) return true;
+    headers.push_back(probe == nullptr ? 0 : probe->aux);
   }
-  return false;
+  return headers;
+}
+
+// Returns whether a call spends its time in a loop.
+bool spins(const std::vector<SiteId>& headers, const std::vector<float>& counts) {
+  return std::ranges::any_of(headers, [&](SiteId s) {
+    return s == 0 || s > counts.size() || counts[s - 1] > kFewLoopRounds;
+  });
 }
 
 // A callee, prepared for copying.
@@ -87,7 +94,7 @@ struct Body {
   bool fits = false;
   bool guarded = false;  // has guards, which need frames of its callers too
   bool leaf = false;
-  bool loops = false;
+  std::vector<SiteId> headers;  // blocks of its loops' headers; 0: not known
   uint32_t size = 0;
   std::vector<float> counts;  // by block site - 1, per entry
   float sample = 1;           // executions that one observed execution stands for
@@ -165,7 +172,7 @@ Body prepare(const Inlinee& source, const InlineRequest& r) {
       b.counts.push_back(static_cast<float>(static_cast<double>(c) / b.entries));
     }
   }
-  b.loops = spins(f, loops, b.counts);
+  b.headers = headers_of(f, loops);
   b.fits = b.size <= kMostHot;
   if (b.fits && r.observed != nullptr) observe(b, std::move(built), *r.observed);
   return b;
@@ -265,18 +272,21 @@ class Inliner {
     return depth <= kDeepest && (around == 0 || (around <= kMostNested && hot(count)));
   }
 
-  bool worth(const Body& b, float count) const {
+  // Whether the body spends its time in a loop depends on who calls it.
+  bool worth(const Inst& call, MethodId callee, const Body& b, float count) const {
     if (count <= 0) return false;
     if (b.size <= kTiny) return true;
-    if (!has_profile_) return b.leaf && !b.loops && b.size <= kSmallLeaf;
-    return hot(count) && b.size <= (b.loops ? kMostLooping : kMostHot);
+    if (!has_profile_) return b.leaf && b.size <= kSmallLeaf && !spins(b.headers, b.counts);
+    if (!hot(count) || b.size > kMostHot) return false;
+    return b.size <= kMostLooping || b.headers.empty() ||
+           !spins(b.headers, counts_at(call, callee, b));
   }
 
   Body* inlinable(InstId call, MethodId m, const Signature& signature, float count) {
     if (!may_nest(f_.inst(call).body, m, count)) return nullptr;
     Body* b = body_of(m);
-    bool fits = b != nullptr && b->function.signature() == signature && worth(*b, count) &&
-                (!b->guarded || state_of(call).valid());
+    bool fits = b != nullptr && b->function.signature() == signature &&
+                worth(f_.inst(call), m, *b, count) && (!b->guarded || state_of(call).valid());
     return fits ? b : nullptr;
   }
 

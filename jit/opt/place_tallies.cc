@@ -116,17 +116,19 @@ class TallyPlacer {
     }
   }
 
+  // The rows of the loop's blocks stay partial: what is left of their probes here is remnants.
   void count_rounds(Block b, uint32_t word) {
     auto& insts = f_.block(b).insts;
     Inst sum = tally(table_.words[word].at);
     for (InstId id : insts) {
-      const Inst& i = f_.inst(id);
+      Inst& i = f_.inst(id);
       if (!is_rounds(i)) continue;
       float part = share_of(i);
       table_.shares.push_back({i.aux, i.body, word, part, part == 1});
       sum.args = i.args;
+      i = remnant_of(i, 0);
+      i.args = {};
     }
-    std::erase_if(insts, [&](InstId i) { return is_rounds(f_.inst(i)); });
     insts.insert(insts.end() - 1, f_.add_inst(sum, Type::kNone));
   }
 

@@ -15,6 +15,7 @@ BaselineAssembler::BaselineAssembler(const Input& in)
       values_(b_, in.frame, in.holds_countdown ? 1u << kCountdown.id() : 0),
       readers_(in.frame.size / 8 + 1),
       writer_(in.frame.size / 8 + 1, UINT32_MAX) {
+  if (!in.block_rows) b_.omit_block_rows();
   b_.begin_body();
   std::fill(std::begin(source_), std::end(source_), int8_t{-1});
 }

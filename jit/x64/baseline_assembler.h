@@ -56,6 +56,7 @@ class BaselineAssembler {
     bool observes_loops = false;      // there are loop probes
     bool holds_countdown = false;     // kCountdown holds no values
     const ProbePlan* plan = nullptr;  // of the instrumented copy; null: the default one
+    bool block_rows = true;           // the code gets CodeTables::probes
   };
   explicit BaselineAssembler(const Input& in);
 

@@ -133,6 +133,7 @@ void CodeBuffer::frame_row(FrameState state) {
 }
 
 void CodeBuffer::probe_row(SiteId site, uint32_t body, bool starts) {
+  if (!has_block_rows_) return;
   auto& rows = tables_.probes;
   if (!rows.empty() && rows.back().offset == offset() && !rows.back().starts) rows.pop_back();
   bool same = !rows.empty() && rows.back().site == site && rows.back().body == body;

@@ -102,10 +102,15 @@ class CodeBuffer {
   Label trap_label(TrapCode code, Origin at);
   // Traps here.
   void trap_now(TrapCode code, Origin at);
+  // The code gets no rows of blocks. Call it before the first one; not for code that counts edges,
+  // whose traps need them.
+  void omit_block_rows() { has_block_rows_ = false; }
   // Code emitted from here on belongs to `site` of `body`; see ProbeRow.
   void probe_row(SiteId site, uint32_t body = 0, bool starts = false);
   // A start of the block gets no row.
-  void lose_row(SiteId site, uint32_t body) { lost_rows_.push_back({body, site}); }
+  void lose_row(SiteId site, uint32_t body) {
+    if (has_block_rows_) lost_rows_.push_back({body, site});
+  }
   // Code emitted from here on was made for an instruction of this origin; see LineRow. Location 0 changes
   // nothing.
   void line_row(Origin at) {
@@ -234,6 +239,7 @@ class CodeBuffer {
   BodyAssembler asm_{*this};
   FirstError error_;
   CodeTables tables_;
+  bool has_block_rows_ = true;
   std::vector<std::pair<uint32_t, SiteId>> lost_rows_;  // body, site
   std::vector<ColdTrap> cold_;
   std::vector<Constant> constants_;

@@ -24,6 +24,7 @@ Emitter::Emitter(const EmitInput& in)
     : in_(in), m_(in.machine), b_(in.compile.space), a_(b_.assembler()) {
   avx_ = asmjit::CpuInfo::host().features().x86().hasAVX();
   bmi2_ = has_bmi2();
+  if (!in.block_rows) b_.omit_block_rows();
   b_.begin_body();
   a_.addEncodingOptions(asmjit::EncodingOptions::kOptimizedAlign);
 }

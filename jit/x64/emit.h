@@ -47,6 +47,7 @@ struct EmitInput {
   const std::vector<InlinedProbe>* inlined_probes = nullptr;
   std::span<const ParamValue> params = {};  // assumed to have these values
   const TallyTable* tallies = nullptr;      // the words that the code counts in
+  bool block_rows = true;                   // the code gets CodeTables::probes
 };
 
 // Errors: those of CodeBuffer::publish, and kUnsupported for a frame beyond a mebibyte.

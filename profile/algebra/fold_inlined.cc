@@ -38,6 +38,22 @@ void add_body(const InlinedBody& body, MethodProfile& into) {
   }
 }
 
+// Returns the blocks of a folded method whose count is 0 although nobody knows it.
+std::set<SiteId> unknown_in(const std::vector<const InlinedBody*>& bodies, const MethodProfile& m) {
+  std::set<SiteId> unknown;
+  for (const InlinedBody* body : bodies) {
+    const bool ran = std::ranges::any_of(
+        body->blocks, [](const auto& b) { return b.second.count + b.second.estimate != 0; });
+    if (!ran) continue;
+    for (const Slot& slot : m.schema.slots) {
+      const bool counted = slot.kind != SlotKind::kBlock || body->blocks.contains(slot.site) ||
+                           m.counts[slot.word] != 0 || m.estimates[slot.word] != 0;
+      if (!counted) unknown.insert(slot.site);
+    }
+  }
+  return unknown;
+}
+
 // Returns the profile to which the bodies of a method are added; nothing without a schema.
 std::optional<MethodProfile> own_profile(const Profile& p, const MethodKey& key,
                                          const SchemaOf& schema_of) {
@@ -135,6 +151,8 @@ FoldedMethods fold_inlined(const Profile& p, const SchemaOf& schema_of) {
     folded.left_out += all - of_method.size();
     if (of_method.empty()) continue;
     for (const InlinedBody* body : of_method) add_body(*body, *m);
+    std::set<SiteId> unknown = unknown_in(of_method, *m);
+    if (!unknown.empty()) folded.unknown.emplace(key, std::move(unknown));
     folded.methods.emplace(key, std::move(*m));
   }
   return folded;

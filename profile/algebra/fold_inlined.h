@@ -16,6 +16,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 
 #include "uptier/profile.h"
 
@@ -29,6 +30,8 @@ using uptier::Schema;
 struct FoldedMethods {
   std::map<MethodKey, MethodProfile> methods;  // those with a body that counts
   uint64_t left_out = 0;  // bodies of other code, and those of methods without a schema
+  // Blocks that were never counted, though a body of the method ran that does not know them: unknown, not 0.
+  std::map<MethodKey, std::set<SiteId>> unknown;
 };
 
 // Returns the schema of a method without a profile of its own; null: unknown.

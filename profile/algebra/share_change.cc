@@ -9,14 +9,14 @@ namespace uptier::profile {
 namespace {
 
 // Stands for any number of observations; the noise that is left is far below a share's precision.
-constexpr double kExact = 1e30;
+constexpr double kExactShare = 1e30;
 // Shares that are equal up to this are the same number, summed in another order.
 constexpr double kRounding = 1e-12;
 
 // The runs of one side, for one item.
 struct Side {
   double mean = 0;
-  double observations = kExact;
+  double observations = kExactShare;
   double runs = 0;     // equally weighted ones that would be as good
   double assumed = 0;  // mean of the runs
   double spread = 0;   // weighted mean square of the differences from the mean
@@ -32,7 +32,7 @@ Side side_of(std::span<const ShareRun> runs, size_t item) {
     s.mean += w * r.shares[item].share;
     s.assumed += w * r.assumed;
     squares += w * w;
-    inverse += w * w / std::min(r.shares[item].observations, kExact);
+    inverse += w * w / std::min(r.shares[item].observations, kExactShare);
   }
   for (const ShareRun& r : runs) {
     const double apart = r.shares[item].share - s.mean;
@@ -49,7 +49,7 @@ double sampled_spread(std::span<const ShareRun> runs, size_t item) {
   for (const ShareRun& r : runs) whole += r.weight;
   for (const ShareRun& r : runs) {
     const double w = r.weight / whole;
-    sum += w * (1 - w) / std::min(r.shares[item].observations, kExact);
+    sum += w * (1 - w) / std::min(r.shares[item].observations, kExactShare);
   }
   return sum;
 }

@@ -204,6 +204,17 @@ const MethodProfile& wherever(const FoldedMethods& folded, const MethodProfile& 
   return at == folded.methods.end() ? m : at->second;
 }
 
+// Returns whether a method's blocks are unknown, in the order of blocks_of.
+std::vector<bool> unknown_of(const FoldedMethods& folded, const MethodProfile& m) {
+  std::vector<bool> unknown;
+  const auto at = folded.unknown.find(m.key);
+  for (const Slot& slot : wherever(folded, m).schema.slots) {
+    if (slot.kind != SlotKind::kBlock || slot.word >= m.estimates.size()) continue;
+    unknown.push_back(at != folded.unknown.end() && at->second.contains(slot.site));
+  }
+  return unknown;
+}
+
 }  // namespace
 
 std::string to_csv(const Profile& profile, const CallProfile& calls) {
@@ -220,18 +231,19 @@ std::string to_lcov(const Profile& profile, std::string_view folder,
                     std::vector<LcovListing>* listings) {
   std::string out;
   std::string functions, lines, listing;
-  uint64_t line = 0, hit_lines = 0, found = 0, hit = 0;
+  uint64_t line = 0, known_lines = 0, hit_lines = 0, found = 0, hit = 0;
   const auto end_module = [&](uint64_t module) {
     if (line == 0) return;
     const std::string file = hex(module).substr(2);
     out += "TN:\nSF:" + std::string(folder) + "/" + file + "\n" + functions +
            "FNF:" + std::to_string(found) + "\nFNH:" + std::to_string(hit) + "\n" + lines +
-           "LF:" + std::to_string(line) + "\nLH:" + std::to_string(hit_lines) + "\nend_of_record\n";
+           "LF:" + std::to_string(known_lines) + "\nLH:" + std::to_string(hit_lines) +
+           "\nend_of_record\n";
     if (listings != nullptr) listings->push_back({file, std::move(listing)});
     functions.clear();
     lines.clear();
     listing.clear();
-    line = hit_lines = found = hit = 0;
+    line = known_lines = hit_lines = found = hit = 0;
   };
   uint64_t module = 0;
   const FoldedMethods folded = fold_inlined(profile);
@@ -246,11 +258,14 @@ std::string to_lcov(const Profile& profile, std::string_view folder,
                  "," + name + "\n";
     ++found;
     hit += calls != 0 ? 1 : 0;
-    size_t block = 0;
-    for (const uint64_t count : blocks) {
-      lines += "DA:" + std::to_string(++line) + "," + std::to_string(count) + "\n";
-      listing += name + ", block " + std::to_string(++block) + "\n";
-      hit_lines += count != 0 ? 1 : 0;
+    const std::vector<bool> unknown = unknown_of(folded, m);
+    for (size_t block = 0; block < blocks.size(); ++block) {
+      ++line;
+      listing += name + ", block " + std::to_string(block + 1) + "\n";
+      if (unknown[block]) continue;
+      lines += "DA:" + std::to_string(line) + "," + std::to_string(blocks[block]) + "\n";
+      ++known_lines;
+      hit_lines += blocks[block] != 0 ? 1 : 0;
     }
   }
   end_module(module);
@@ -316,7 +331,10 @@ std::string to_llvm_text(const Profile& profile) {
     if (hash != whole) out += std::string(kWholeHash) + std::to_string(whole) + "\n";
     out += "# Func Hash:\n" + std::to_string(hash) + "\n# Num Counters:\n" +
            std::to_string(blocks.size()) + "\n# Counter Values:\n";
-    for (const uint64_t count : blocks) out += std::to_string(count) + "\n";
+    const std::vector<bool> unknown = unknown_of(folded, m);
+    for (size_t b = 0; b < blocks.size(); ++b) {
+      out += std::to_string(unknown[b] ? 1 : blocks[b]) + "\n";
+    }
     out += "\n";
   }
   return out;

@@ -36,8 +36,8 @@ struct LcovListing {
 
 // Coverage for genhtml: a file "<folder>/<module key>" for each module, in which the blocks of its
 // methods are consecutive lines. Executions of inlined bodies count in the lines of their method
-// (profile/algebra/fold_inlined.h). `listings` (may be null) receives the text of these files;
-// without them genhtml refuses the coverage.
+// (profile/algebra/fold_inlined.h); a block that nobody knows (FoldedMethods::unknown) has no line of counts.
+// `listings` (may be null) receives the text of these files; without them genhtml refuses the coverage.
 std::string to_lcov(const Profile& profile, std::string_view folder = "uptier",
                     std::vector<LcovListing>* listings = nullptr);
 
@@ -50,7 +50,8 @@ std::string to_folded(const TimeProfile& time, const Profile& names);
 
 // The text form of llvm-profdata, of an IR level profile: a record for each method with the
 // estimates of its blocks. Like LLVM's own instrumentation, it includes executions of inlined
-// bodies (profile/algebra/fold_inlined.h). Methods without blocks are left out; if two have the
+// bodies (profile/algebra/fold_inlined.h). The form has a number for each block; that of a block that nobody
+// knows is 1, since 0 means that it never runs. Methods without blocks are left out; if two have the
 // same name and hash, the second name gets a number.
 std::string to_llvm_text(const Profile& profile);
 

@@ -139,6 +139,7 @@ class RunMaker {
         ++to_.left_out;
         continue;
       }
+      to_.partial += row.partial ? 1 : 0;
       const LlvmProbe kind = row.kind == ImageRow::Kind::kBlock  ? LlvmProbe::kBlock
                              : row.kind == ImageRow::Kind::kCall ? LlvmProbe::kDirectCall
                                                                  : LlvmProbe::kIndirectCall;

@@ -20,6 +20,7 @@ struct ProbedRun {
   ProbedFile file;
   ProbeSamples samples;
   uint64_t left_out = 0;   // rows whose site, or the site of a call around them, LLVM cannot number
+  uint64_t partial = 0;    // rows of blocks that ran at least as often as their rows say
   uint64_t displaced = 0;  // codes that could not keep their addresses
 };
 

@@ -15,6 +15,7 @@
 #include "jit/opt/specialize_memcpy.h"
 #include "jit/opt/uncommon_traps.h"
 #include "jit/opt/value_speculation.h"
+#include "jit/probes/probe_law.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/compare.h"
 #include "tests/support/random_profiles.h"
@@ -241,6 +242,64 @@ jit::Module optimized(const jit::Module& built, Profiles& profiles, const Watche
   return module;
 }
 
+// Keeps the function as the pass with a number left it, or the last pass.
+class StateAfter final : public jit::PassObserver {
+ public:
+  explicit StateAfter(size_t pass) : left_(pass) {}
+  void after(std::string_view pass, const jit::Function& f) override {
+    if (done_) return;
+    pass_ = pass;
+    state = f;
+    done_ = left_-- == 0;
+  }
+  const std::string& pass() const { return pass_; }
+  jit::Function state;
+
+ private:
+  size_t left_;
+  bool done_ = false;
+  std::string pass_;
+};
+
+// The law of block probes (jit/probes/probe_law.h) holds after a pass, in calls that end without a trap.
+void check_weights(const jit::Module& built, Profiles& profiles, test::Random& random,
+                   test::Scratch& scratch) {
+  const size_t pass = random.below(50);
+  jit::Module changed = built;
+  jit::BlockSet unknown = jit::no_blocks(built);
+  Bodies bodies(built, profiles, false);
+  std::string name;
+  for (uint32_t m = 0; m < built.functions.size(); ++m) {
+    jit::Function f = built.functions[m];
+    jit::BodyProfile profile = profiles.of(MethodId(m), f);
+    StateAfter then(pass);
+    jit::optimize(f,
+                  {.self = MethodId(m),
+                   .counts = profile.blocks,
+                   .targets = profile.targets,
+                   .source = random.chance(80) ? &bodies : nullptr},
+                  &then);
+    changed.functions[m] = std::move(then.state);
+    jit::add_unknown_blocks(changed.functions[m], MethodId(m), unknown);
+    name = then.pass();
+  }
+  for (uint32_t m = 0; m < built.functions.size(); ++m) {
+    std::vector<uint64_t> args = random_arguments(built.functions[m].signature(), scratch, random);
+    jit::Interpreter before(built, interpret_options(scratch));
+    jit::Interpreter after(changed, interpret_options(scratch));
+    if (test::expected_of(before, MethodId(m), args, scratch).answer.trap != TrapCode::kNone)
+      continue;
+    (void)test::expected_of(after, MethodId(m), args, scratch);
+    const jit::ProbeLaw law = jit::check_probe_law(jit::block_executions(before, built),
+                                                   jit::block_executions(after, built), unknown);
+    if (!law.holds) {
+      std::fprintf(stderr, "%safter %s, %s: %s\n", jit::to_text(built).c_str(), name.c_str(),
+                   built.functions[law.method.index()].name.c_str(), law.text().c_str());
+    }
+    UPTIER_FUZZ_CHECK(law.holds);
+  }
+}
+
 // Notes random counts, about which the interpreter knows nothing.
 void know_counts(jit::Module& module, test::Random& random) {
   for (jit::Function& f : module.functions) {
@@ -330,6 +389,8 @@ void feed(const std::string& input) {
   for (uint32_t m = 0; m < built.functions.size(); ++m) {
     enter(built.functions[m], profiles.of(MethodId(m), built.functions[m]), random);
   }
+  // Known counts decide branches, and the interpreter does not know them.
+  if (!options.counts && random.chance(30)) check_weights(built, profiles, random, scratch);
   jit::Interpreter again(module, interpret_options(scratch));
   check(built, want, answers(module, again, arguments, scratch));
 }

@@ -48,6 +48,7 @@ inline Report sample_report() {
       {Tier::kBaseline, Copy::kInstrumented, {}, 5000, 1'000'000, true, false},
       {Tier::kOptimized, Copy::kPlain, LoopId(3), 2048, 250'000, false, false},
   };
+  main.versions[1].probe_bytes = 320;
   MethodReport hot = sample_method(1, "a_name_that_is_longer_than_the_column_is_wide", 2'000'000);
   hot.tier = Tier::kOptimized;
   hot.sampled_calls = 125'000;
@@ -69,6 +70,7 @@ inline Report sample_report() {
   r.methods_registered = 5;
   r.code_bytes_in_service = 7112;
   r.code_bytes_freed = 4096;
+  r.probe_bytes = 512;
   r.compile_ns_total = 2'510'000;
   r.compile_rate_ns = 412.5;
   r.overhead_share = 0.0087;

@@ -23,8 +23,8 @@ using Keys = std::set<std::string>;
 TEST(ReportJson, has_every_field_of_the_report) {
   const json j = json::parse(report_json(test::sample_report()));
   EXPECT_EQ(keys(j), (Keys{"methods_registered", "code_bytes_in_service", "code_bytes_freed",
-                           "compile_ns_total", "compile_rate_ns", "overhead_share", "methods",
-                           "decisions", "losses", "stress"}));
+                           "probe_bytes", "compile_ns_total", "compile_rate_ns", "overhead_share",
+                           "methods", "decisions", "losses", "stress"}));
   EXPECT_EQ(keys(j["methods"][0]),
             (Keys{"method",   "name",        "module_key",    "function_index",  "hash",
                   "tier",     "calls",       "sampled_calls", "loop_iterations", "bursts",
@@ -32,7 +32,8 @@ TEST(ReportJson, has_every_field_of_the_report) {
                   "interval", "error_bound", "dual_error",    "sites",           "exits",
                   "versions", "last_error",  "osr_outs",      "behind"}));
   EXPECT_EQ(keys(j["methods"][0]["versions"][0]),
-            (Keys{"tier", "copy", "osr_loop", "code_bytes", "compile_ns", "retired", "freed"}));
+            (Keys{"tier", "copy", "osr_loop", "code_bytes", "probe_bytes", "compile_ns", "retired",
+                  "freed"}));
   EXPECT_EQ(keys(j["decisions"][0]),
             (Keys{"sequence", "method", "method_name", "action", "reason", "calls", "samples",
                   "loop_iterations", "priority", "inputs"}));
@@ -52,6 +53,7 @@ TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
   EXPECT_EQ(j["methods_registered"], 5);
   EXPECT_EQ(j["code_bytes_in_service"], 7112);
   EXPECT_EQ(j["code_bytes_freed"], 4096);
+  EXPECT_EQ(j["probe_bytes"], 512);
   EXPECT_EQ(j["compile_ns_total"], 2'510'000);
   EXPECT_EQ(j["compile_rate_ns"], 412.5);
   EXPECT_EQ(j["losses"], (json{{"samples_without_copy", 1},
@@ -103,6 +105,7 @@ TEST(ReportJson, methods_and_versions_are_those_of_the_report) {
                                        {"copy", copy_name(Copy::kInstrumented)},
                                        {"osr_loop", nullptr},
                                        {"code_bytes", 5000},
+                                       {"probe_bytes", 320},
                                        {"compile_ns", 1'000'000},
                                        {"retired", true},
                                        {"freed", false}}));

@@ -270,6 +270,10 @@ Status Options::check() const try {
   Result<tiering::LoopChoice> choice = tiering::LoopChoice::parse(time_loops);
   if (!choice) return choice.error();
   if (Status s = check_listen(listen); !s) return s;
+  if (keep_code && !probe_table) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "option keep_code: images of code need its rows; turn probe_table on"};
+  }
   return profile::check_name(profile);
 } catch (const std::exception&) { return out_of_memory("options"); }
 

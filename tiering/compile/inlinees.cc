@@ -24,6 +24,39 @@ bool same_classes(const Method& a, const Method& b) {
          a.info.key.module_key == b.info.key.module_key;
 }
 
+constexpr uint64_t kLeastSamples = 64;
+
+// Returns the blocks of a saved body per execution of the body, and the bound on their error. Copies count
+// different blocks in different calls, so count / samples is compared. A body has few samples, and its method
+// may have many, from everywhere: so the method's profile counts as kUsual executions more.
+jit::InlinedBlocks blocks_of(const InlinedBody& body, const jit::Inlinee& method, double& error)
+    UPTIER_REQUIRES(state_lock) {
+  constexpr double kUsual = 16;
+  const std::vector<uint64_t>& usual = method.profile.blocks;
+  const auto rate = [](const InlinedBlock& b) {
+    return static_cast<double>(b.count) / static_cast<double>(std::max<uint64_t>(b.samples, 1));
+  };
+  jit::InlinedBlocks out;
+  const auto entry = body.blocks.find(1);
+  if (entry == body.blocks.end()) return out;
+  const uint64_t seen = std::min(entry->second.count, entry->second.samples);
+  if (seen < kLeastSamples) return out;
+  const double runs = rate(entry->second), weight = static_cast<double>(seen);
+  out.counts.resize(method.function.block_sites);
+  out.known.resize(method.function.block_sites);
+  for (const auto& [site, block] : body.blocks) {
+    if (block.samples < kLeastSamples || site > out.counts.size()) continue;
+    double& count = out.counts[site - 1];
+    out.known[site - 1] = true;
+    count = rate(block) / runs;
+    if (site > usual.size() || usual[0] == 0) continue;
+    const double elsewhere = static_cast<double>(usual[site - 1]) / static_cast<double>(usual[0]);
+    count = (count * weight + elsewhere * kUsual) / (weight + kUsual);
+  }
+  error = draw_error(out.counts, weight);
+  return out;
+}
+
 void forget_classes(jit::Function& f) {
   for (jit::Inst& i : f.insts) {
     Shape s = info(i.op).shape;
@@ -63,7 +96,9 @@ const Inlinees::Phase& Inlinees::phase() {
 const jit::InlinedBlocks* Inlinees::find_blocks(const jit::InlinePath& path) {
   if (!profiles_) return nullptr;
   auto at = phase().blocks.find(path);
-  return at == phase().blocks.end() ? nullptr : &at->second;
+  if (at != phase().blocks.end()) return &at->second;
+  const Saved& before = saved(path);
+  return before.blocks.counts.empty() ? nullptr : &before.blocks;
 }
 
 const std::vector<jit::SiteTargets>* Inlinees::find_targets(const jit::InlinePath& path) {
@@ -77,22 +112,24 @@ const std::vector<jit::SiteTargets>* Inlinees::find_targets(const jit::InlinePat
 const Inlinees::Saved& Inlinees::saved(const jit::InlinePath& path) {
   auto [at, fresh] = saved_.try_emplace(path);
   if (!fresh) return at->second;
+  const jit::Inlinee* body = find(path.back().method);
   HeldState lock(env_.state_mutex);
   const Method& root = env_.methods.at(root_.index());
   bool changed =
       !root.flushed->seen_phase->before.empty() || !root.flushed->seen_phase->blocks.empty();
   bool believed = root.saved != nullptr && root.saved->holds() && !changed;
-  if (believed) at->second = saved_locked(root, path);
+  if (believed) at->second = saved_locked(root, path, body);
   return at->second;
 }
 
-// Uses sites with as many samples as a first window of convergence.h. They are assumed to be single
+// Uses what has as many samples as a first window of convergence.h. They are assumed to be single
 // draws, like the rest of a saved profile (phase.cc).
-Inlinees::Saved Inlinees::saved_locked(const Method& root, const jit::InlinePath& path) const {
-  constexpr uint64_t kLeastSamples = 64;
+Inlinees::Saved Inlinees::saved_locked(const Method& root, const jit::InlinePath& path,
+                                       const jit::Inlinee* method) const {
   Saved out;
   const InlinedBody* body = env_.saved.inlined(root, path);
   if (body == nullptr) return out;
+  if (method != nullptr) out.blocks = blocks_of(*body, *method, out.blocks_error);
   for (const auto& [at, site] : body->sites) {
     if (at.first != SlotKind::kCallTarget) continue;
     uint64_t count = site.counts[slot_word::kTargetOther];
@@ -124,6 +161,9 @@ std::vector<InlinedOrigin> Inlinees::origins(const jit::Code& code,
     auto known = known_.find(o.path.back().method);
     bool here = phase_ && phase_->blocks.contains(o.path);
     o.error = here ? phase_->error : known == known_.end() ? 1 : known->second.error;
+    auto before = saved_.find(o.path);
+    const bool by_saved = !here && before != saved_.end() && !before->second.blocks.counts.empty();
+    if (by_saved) o.error = before->second.blocks_error;
     auto add = [&](const std::vector<jit::SiteTargets>& targets) {
       for (const jit::SiteTargets& t : targets) {
         if (t.total != 0) o.targets[t.site] = target_counts(t, env_.methods);
@@ -131,7 +171,7 @@ std::vector<InlinedOrigin> Inlinees::origins(const jit::Code& code,
     };
     bool told = known != known_.end() && known->second.inlinee != nullptr;
     if (told) add(known->second.inlinee->profile.targets);
-    if (auto before = saved_.find(o.path); before != saved_.end()) {
+    if (before != saved_.end()) {
       add(before->second.targets);
       o.error = std::max(o.error, before->second.error);
     }

@@ -46,18 +46,21 @@ class Inlinees final : public jit::InlineeSource {
     std::map<jit::InlinePath, std::vector<jit::SiteTargets>> targets;
   };
 
-  // Targets of a body's indirect calls at its place, from earlier processes.
+  // Blocks, and targets of indirect calls, of a body at its place, from earlier processes.
   struct Saved {
+    jit::InlinedBlocks blocks;  // per execution of the body; empty: too little is known
+    double blocks_error = 1;    // bound on the distance of their shares from the truth
     std::vector<jit::SiteTargets> targets;
-    double error = 0;  // bound on the distance of their shares from the truth
+    double error = 0;  // likewise, of the targets' shares
   };
 
   // `error` receives the bound on the profile's distance from the truth. Null: not to be inlined.
   std::unique_ptr<jit::Inlinee> make(MethodId id, double& error);
   const Phase& phase();
   const Saved& saved(const jit::InlinePath& path);
-  Saved saved_locked(const Method& root, const jit::InlinePath& path) const
-      UPTIER_REQUIRES(state_lock);
+  // `method`: the body's, with its profile from everywhere; null: it is not inlined.
+  Saved saved_locked(const Method& root, const jit::InlinePath& path,
+                     const jit::Inlinee* method) const UPTIER_REQUIRES(state_lock);
 
   const CompileEnv& env_;
   MethodId root_;

@@ -113,6 +113,11 @@ Status take_code(const CompileEnv& env, Method& m, Version& v,
   return {};
 }
 
+jit::CompileInput input_of(const CompileEnv& env, const jit::Function& f, MethodId m,
+                           jit::CallResolver& calls) {
+  return {f, m, env.helpers, calls, env.space, env.lines, env.options.probe_table};
+}
+
 }  // namespace
 
 Status MethodCompiler::make_ours(Method& m, const Plan& plan, Version& v) {
@@ -130,15 +135,14 @@ Status MethodCompiler::make_baseline(Method& m, const Plan& plan, Version& v) {
   CallPaths calls(env_, plan);
   bool checks = env_.options.tier != TierMode::kBaseline || !env_.options.stress.empty();
   bool to_host = m.info.host_resume != nullptr, asks = env_.stress.active(StressKind::kGuard);
-  Status s =
-      take_code(env_, m, v,
-                jit::compile_baseline({*f, m.id, env_.helpers, calls, env_.space, env_.lines},
-                                      {.copy = plan.copy,
-                                       .loop_checks = checks,
-                                       .probes = &m.probes->plan(),
-                                       .enterable = v.enterable,
-                                       .to_host = to_host,
-                                       .ask_to_leave = to_host && asks}));
+  Status s = take_code(
+      env_, m, v,
+      jit::compile_baseline(input_of(env_, *f, m.id, calls), {.copy = plan.copy,
+                                                              .loop_checks = checks,
+                                                              .probes = &m.probes->plan(),
+                                                              .enterable = v.enterable,
+                                                              .to_host = to_host,
+                                                              .ask_to_leave = to_host && asks}));
   learn_references(v, calls.reached());
   describer_.keep(std::move(*f));
   return s;
@@ -239,7 +243,7 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
   std::vector<std::vector<float>> inlined;
   Status s = take_code(
       env_, m, v,
-      jit::compile_optimized({*f, m.id, env_.helpers, calls, env_.space, env_.lines},
+      jit::compile_optimized(input_of(env_, *f, m.id, calls),
                              {.block_counts = seen.blocks,
                               .sample = seen.sample,
                               .osr_loop = plan.osr_loop,

@@ -30,6 +30,11 @@ uint64_t cfg_hash_of(const Method& m) {
   return hash == 0 && m.body != nullptr ? m.body->cfg_hash : hash;
 }
 
+uint32_t blocks_of(const Method& m) {
+  const size_t blocks = m.shape->block_weights.size();
+  return blocks == 0 && m.body != nullptr ? m.body->block_sites : static_cast<uint32_t>(blocks);
+}
+
 std::vector<uint8_t> bytes_of(const jit::Code& code) {
   std::vector<uint8_t> bytes(code.base(), code.base() + code.hot_size());
   bytes.insert(bytes.end(), code.cold_base(), code.cold_base() + (code.size() - code.hot_size()));
@@ -43,10 +48,12 @@ constexpr uint32_t kIndirectBytes = 2;
 
 uint32_t KeptCode::number_of(MethodId m) {
   const auto [at, fresh] = numbers_.try_emplace(m.number(), static_cast<uint32_t>(named_.size()));
-  if (fresh) named_.push_back({{}, "method " + std::to_string(m.index()), 0});
+  if (fresh) named_.push_back({{}, "method " + std::to_string(m.index()), 0, 0});
   ImagedMethod& to = named_[at->second];
   const Method* method = to.cfg_hash == 0 ? methods_.known(m) : nullptr;
-  if (method != nullptr) to = {method->info.key, method->info.name, cfg_hash_of(*method)};
+  if (method != nullptr) {
+    to = {method->info.key, method->info.name, cfg_hash_of(*method), blocks_of(*method)};
+  }
   return at->second;
 }
 

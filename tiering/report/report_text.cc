@@ -262,9 +262,10 @@ std::string Report::text(size_t methods_shown) const try {
   decisions_table(out, *this, shown);
   line(out,
        "methods: %llu registered, %llu called; code: %llu bytes in service, %llu freed; "
+       "rows of blocks: %llu bytes; "
        "compile time %.2f ms (optimizing: %.0f ns an instruction)",
        ull(methods_registered), ull(methods_called()), ull(code_bytes_in_service),
-       ull(code_bytes_freed), compile_ns_total / 1e6, compile_rate_ns);
+       ull(code_bytes_freed), ull(probe_bytes), compile_ns_total / 1e6, compile_rate_ns);
   if (!saved.file.empty()) {
     line(out,
          "saved profile: %s; %llu runs, %llu methods known (%llu of another module, %llu matched "

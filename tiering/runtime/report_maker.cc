@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "jit/code/code.h"
 #include "jit/code/code_space.h"
 #include "jit/code/float_state.h"
 #include "sampler/fast_sample.h"
@@ -30,8 +31,10 @@ namespace uptier::tiering {
 namespace {
 
 VersionReport report_of(const Version& v) {
-  return {v.tier,       v.copy,           v.osr_loop, v.code_bytes,
-          v.compile_ns, v.retired.load(), v.freed,    v.inlined};
+  const uint64_t rows = v.code == nullptr ? 0 : v.code->tables().probes.size();
+  return {v.tier,       v.copy,       v.osr_loop,
+          v.code_bytes, v.compile_ns, v.retired.load(),
+          v.freed,      v.inlined,    rows * sizeof(jit::ProbeRow)};
 }
 
 MethodReport report_of(const Method& m) UPTIER_REQUIRES(state_lock) {
@@ -84,6 +87,9 @@ Report ReportMaker::make_report() const {
       report_observing(*m, r.methods.back());
       r.methods.back().sites = site_reports(engine_.observer->settled.profile_of(*m), names);
     }
+  }
+  for (const MethodReport& m : r.methods) {
+    for (const VersionReport& v : m.versions) r.probe_bytes += v.freed ? 0 : v.probe_bytes;
   }
   std::stable_sort(r.methods.begin(), r.methods.end(),
                    [](const MethodReport& a, const MethodReport& b) {

@@ -10,10 +10,11 @@
 
 #include <cstdlib>
 #include <map>
-#include <set>
+#include <numeric>
+#include <optional>
 
-#include "jit/ir/tally.h"
 #include "jit/opt/optimize.h"
+#include "jit/probes/probe_law.h"
 #include "tests/support/inline_harness.h"
 
 namespace uptier::test::pass_weights_test {
@@ -31,45 +32,14 @@ class Passes final : public jit::PassObserver {
   std::vector<std::pair<std::string, jit::Function>> steps_;
 };
 
-using Site = std::pair<uint32_t, SiteId>;  // method, block
-
-// Returns the blocks that some body of the function has no probe of, or only part of one.
-std::set<Site> unknown_blocks(const jit::Function& f, uint32_t self, const jit::Module& module) {
-  std::set<std::pair<uint32_t, SiteId>> starts, merged;  // by body
-  for (Block b : f.layout) {
-    for (jit::InstId id : f.block(b).insts) {
-      const jit::Inst& i = f.inst(id);
-      if (is_remnant(i)) merged.insert({i.body, i.aux});
-      if (is_block_probe(i) && !resumes(i)) starts.insert({i.body, i.aux});
-    }
-  }
-  std::set<Site> unknown;
-  for (uint32_t body = 0; body <= f.inlined.size(); ++body) {
-    uint32_t m = body == 0 ? self : f.inlined[body - 1].method.index();
-    for (SiteId s = 1; s <= module.functions[m].block_sites; ++s) {
-      bool known = starts.contains({body, s}) && !merged.contains({body, s});
-      if (!known) unknown.insert({m, s});
-    }
-  }
-  return unknown;
-}
-
-using Counts = std::map<Site, uint64_t>;
-
 // Executions of all blocks in one call, or nothing if it traps.
-std::optional<Counts> count(const jit::Module& module, uint32_t method, const jit::Module& shapes,
-                            std::span<const uint64_t> args, Scratch& scratch) {
+std::optional<jit::BlockExecutions> count(const jit::Module& module, uint32_t method,
+                                          const jit::Module& built, std::span<const uint64_t> args,
+                                          Scratch& scratch) {
   jit::Interpreter run(module, interpret_options(scratch));
   scratch.fill();
   if (interpret(run, MethodId(method), args).trap != TrapCode::kNone) return std::nullopt;
-  Counts counts;
-  for (uint32_t m = 0; m < module.functions.size(); ++m) {
-    auto sites = run.site_counts(MethodId(m));
-    for (SiteId s = 1; s <= shapes.functions[m].block_sites; ++s) {
-      counts[{m, s}] = s <= sites.size() ? sites[s - 1] : 0;
-    }
-  }
-  return counts;
+  return jit::block_executions(run, built);
 }
 
 struct Tally {
@@ -80,29 +50,24 @@ struct Tally {
 // Compares the function after every pass with the module. Returns the first difference, or "".
 std::string compare_passes(const jit::Module& module, uint32_t self, const Passes& passes,
                            std::span<const uint64_t> args, Scratch& scratch, Tally& tally) {
-  std::optional<Counts> want = count(module, self, module, args, scratch);
+  std::optional<jit::BlockExecutions> want = count(module, self, module, args, scratch);
   if (!want) return "";
   ++tally.calls;
-  for (const auto& [site, n] : *want) tally.executions += n;
+  for (const auto& blocks : *want) {
+    tally.executions += std::accumulate(blocks.begin(), blocks.end(), uint64_t{0});
+  }
   jit::Module changed = module;
   uint64_t before = 0;
   for (const auto& [pass, f] : passes.steps()) {
     changed.functions[self] = f;
-    std::optional<Counts> got = count(changed, self, module, args, scratch);
+    std::optional<jit::BlockExecutions> got = count(changed, self, module, args, scratch);
     if (!got) return pass + ": traps";
-    std::set<Site> unknown = unknown_blocks(f, self, module);
-    uint64_t lost = 0;
-    for (const auto& [site, n] : *want) {
-      uint64_t now = (*got)[site];
-      bool holds = now == n || (now < n && unknown.contains(site));
-      if (!holds) {
-        return pass + ": f" + std::to_string(site.first) + " block " + std::to_string(site.second) +
-               " has " + std::to_string(now) + " of " + std::to_string(n) + " executions";
-      }
-      lost += n - now;
-    }
-    if (lost > before) tally.lost[pass] += lost - before;
-    before = std::max(before, lost);
+    jit::BlockSet unknown = jit::no_blocks(module);
+    jit::add_unknown_blocks(f, MethodId(self), unknown);
+    const jit::ProbeLaw law = jit::check_probe_law(*want, *got, unknown);
+    if (!law.holds) { return pass + ": f" + std::to_string(law.method.index()) + " " + law.text(); }
+    if (law.lost > before) tally.lost[pass] += law.lost - before;
+    before = std::max(before, law.lost);
   }
   return "";
 }

@@ -337,6 +337,70 @@ TEST(InlinedCounts, code_is_made_from_what_a_body_does_in_its_place) {
   EXPECT_TRUE(made->tables().inlined_counts.empty());
 }
 
+// A method with a loop, of more than 40 instructions (kMostLooping) and less than 120, and two callers.
+std::string with_large_loop() {
+  std::string body;
+  int v = 10;
+  for (int n = 0; n < 22; ++n, v += 2) {
+    const std::string before = n == 0 ? "v4" : "v" + std::to_string(v - 1);
+    body += "  v" + std::to_string(v) + " = mul.i32 " + before + ", v3\n  v" +
+            std::to_string(v + 1) + " = xor.i32 v" + std::to_string(v) + ", v0\n";
+  }
+  const std::string last = "v" + std::to_string(v - 1);
+  return R"(
+func @work(i32) -> i32 {
+b0(v0: i32):
+  jump b1(v0, v0)
+b1(v3: i32, v4: i32):
+)" + body +
+         R"(  v1 = const.i32 1
+  v2 = sub.i32 v3, v1
+  branch v2, b1(v2, )" +
+         last + "), b2(" + last + R"()
+b2(v5: i32):
+  return v5
+}
+func @twice(i32) -> i32 {
+b0(v0: i32):
+  v1 = call @work(v0)
+  v2 = call @work(v1)
+  v3 = add.i32 v1, v2
+  return v3
+}
+)";
+}
+
+// Where its loop goes round often, a body spends its time there, and is not inlined. That depends on the place.
+TEST(InlinedCounts, whether_a_loop_goes_round_often_is_asked_of_the_place) {
+  auto parsed = jit::parse_module(with_large_loop());
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  const jit::Module m = std::move(*parsed);
+  CodeMachine machine;
+  for (uint32_t i = 0; i < 2; ++i) ASSERT_TRUE(machine.stubs->ensure(MethodId(i)).ok());
+  const MethodId work = m.find("work"), twice = m.find("twice");
+  const uint32_t second = m.functions[twice.index()].block_sites + 2;
+  // Everywhere else the loop goes round ten times.
+  class Often : public OnePlace {
+   public:
+    using OnePlace::OnePlace;
+    const jit::Inlinee* find(MethodId id) override {
+      often_ = *OnePlace::find(id);
+      if (often_.profile.blocks.size() == 3) often_.profile.blocks = {1000, 10'000, 1000};
+      return &often_;
+    }
+
+   private:
+    jit::Inlinee often_;
+  } source(m, {{second, work}}, {{64, 64, 64}, {true, true, true}});
+  std::vector<uint64_t> blocks(m.functions[twice.index()].block_sites, 1000);
+  OptimizedModule code(machine, m, source, even_profile, Copy::kPlain);
+  auto made = CodeMachine::take(jit::compile_optimized(
+      {m.functions[twice.index()], twice, code.helpers(), code.resolver(), *machine.space},
+      {.block_counts = blocks, .inlinees = &source}));
+  ASSERT_EQ(made->tables().inlined.size(), 1u);
+  EXPECT_EQ(made->tables().inlined[0].site, second);
+}
+
 // Claims that the call in `apply` reaches one method everywhere, and another one at one place.
 class OtherTarget : public jit::InlineeSource {
  public:

@@ -1,7 +1,10 @@
 // Inlined bodies in the files of other tools: as inlined frames if the format has them, otherwise
 // as executions of their methods; and nothing twice.
+#include <set>
 #include <sstream>
 
+#include "profile/algebra/fold_inlined.h"
+#include "profile/formats/csspgo.h"
 #include "profile/formats/export.h"
 #include "profile/formats/pprof.h"
 #include "tests/support/tool_dir.h"
@@ -48,6 +51,56 @@ TEST(ExportInlined, coverage_has_them_in_the_lines_of_their_methods) {
   EXPECT_NE(llvm.find("pick\n# Func Hash:\n17\n# Num Counters:\n1\n# Counter Values:\n1034\n"),
             std::string::npos)
       << llvm;
+}
+
+// `pick` has three blocks, and only its inlined body ran. The body counts blocks 1 and 2; block 3 was optimized
+// away.
+Profile with_unknown_block() {
+  Profile p;
+  for (uint32_t i : {0u, 1u}) {
+    MethodProfile m;
+    m.key = {0xa1, i};
+    m.name = i == 0 ? "pick" : "left";
+    m.schema = Schema::block_schema(i == 0 ? 3 : 1, 0x11 + i);
+    m.counts.resize(m.schema.words(), i);
+    m.weigh(1);
+    p.methods.emplace(m.key, m);
+  }
+  p.inlined[{{0xa1, 1}, {{2, {0xa1, 0}}}}] = {{0x12, 0x11}, {{1, {64, 1024, 64}}, {2, {0, 0, 64}}}};
+  return p;
+}
+
+TEST(ExportInlined, an_unknown_block_is_no_block_that_never_runs) {
+  const Profile p = with_unknown_block();
+  const profile::FoldedMethods folded = profile::fold_inlined(p);
+  ASSERT_TRUE(folded.unknown.contains({0xa1, 0}));
+  EXPECT_EQ(folded.unknown.at({0xa1, 0}), (std::set<SiteId>{3}));
+  const std::string lcov = profile::to_lcov(p);
+  EXPECT_NE(lcov.find("\nDA:1,1024\nDA:2,0\nDA:4,1\nLF:3\nLH:2\n"), std::string::npos) << lcov;
+  EXPECT_NE(profile::to_llvm_text(p).find("\n3\n# Counter Values:\n1024\n0\n1\n"),
+            std::string::npos)
+      << profile::to_llvm_text(p);
+  for (const auto contexts : {profile::Contexts::kNested, profile::Contexts::kApart}) {
+    const std::string text = profile::to_csspgo(p, {}, contexts);
+    EXPECT_NE(text.find(" 1: 1024\n"), std::string::npos) << text;
+    EXPECT_NE(text.find(" 2: 0\n"), std::string::npos) << text;
+    EXPECT_EQ(text.find(" 3: "), std::string::npos) << text;
+  }
+  // A file keeps the difference.
+  const auto bytes = profile_to_file(p, {});
+  const Result<ProfileFile> back = profile_from_file(bytes);
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(back->profile.inlined, p.inlined);
+}
+
+// Nothing is unknown if the method's own code has run the block, or if the body never ran.
+TEST(ExportInlined, a_block_is_known_if_somebody_counted_it) {
+  Profile p = with_unknown_block();
+  p.methods.at({0xa1, 0}).counts[2] = 5;
+  EXPECT_TRUE(profile::fold_inlined(p).unknown.empty());
+  p = with_unknown_block();
+  p.inlined.begin()->second.blocks = {{1, {0, 0, 64}}};
+  EXPECT_TRUE(profile::fold_inlined(p).unknown.empty());
 }
 
 TEST(ExportInlined, csv_has_two_rows_a_block) {

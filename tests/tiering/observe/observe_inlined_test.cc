@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 
 #include "tests/support/pick_program.h"
 #include "tests/support/program_runs.h"
@@ -245,6 +246,62 @@ TEST_F(SavedInlined, bodies_of_other_code_go_and_those_of_roots_that_did_not_run
   EXPECT_EQ(expected.inlined.size(), 2u);
   expected.inlined[elsewhere] = {{1, 2}, {{1, {32, 320, 32}}}};  // profile_decay is a half
   EXPECT_EQ(saved().inlined, expected.inlined);
+}
+
+// Returns the plain optimized code of a root in the order in which it was made, with `pick` inlined.
+std::vector<const CodeImage*> codes_of(const CodeImages& images, const char* root) {
+  std::vector<const CodeImage*> found;
+  for (const CodeImage& c : images.codes) {
+    const bool is = c.tier == Tier::kOptimized && c.copy == Copy::kPlain &&
+                    images.methods[c.bodies[0].method].name == root;
+    if (is && c.bodies.size() == 2) found.push_back(&c);
+  }
+  EXPECT_FALSE(found.empty()) << root;
+  return found;
+}
+
+// Returns the offset of a block of `pick` in code; nothing if it has no row.
+std::optional<uint32_t> place_in(const CodeImage& c, SiteId block) {
+  for (const ImageRow& r : c.rows) {
+    if (r.kind == ImageRow::Kind::kBlock && r.body == 1 && r.site == block) return r.offset;
+  }
+  return std::nullopt;
+}
+
+// The block that comes first must be the one that runs: block 2 of `pick` in `left`, block 3 in `right`.
+void expect_laid_out_for_callers(const CodeImage& left, const CodeImage& right) {
+  const auto left2 = place_in(left, 2), left3 = place_in(left, 3);
+  const auto right2 = place_in(right, 2), right3 = place_in(right, 3);
+  ASSERT_TRUE(left2 && left3 && right2 && right3) << "blocks that run equally often have no rows";
+  EXPECT_LT(*left2, *left3);
+  EXPECT_LT(*right3, *right2);
+}
+
+// Without a saved profile, the copies of the first code observe each body at its place, and the next code
+// follows them.
+TEST(ObserveInlined, a_body_that_differs_by_caller_has_code_for_each) {
+  Options o = following();
+  o.keep_code = true;
+  Inlining w(o);
+  w.both(600'000, 98, 2);
+  const CodeImages images = w.runtime().code_images();
+  expect_laid_out_for_callers(*codes_of(images, "left").back(), *codes_of(images, "right").back());
+}
+
+// `pick` takes either branch equally often, but each of its callers makes it take nearly always the same one:
+// the code of the next run is laid out for that.
+TEST_F(SavedInlined, the_first_code_of_a_root_has_each_body_as_it_runs_there) {
+  {
+    Inlining w(o);
+    w.both(200'000, 98, 2);
+    ASSERT_TRUE(w.runtime().save_profile().ok());
+  }
+  o.keep_code = true;
+  Inlining w(o);
+  w.both(1, 98, 2);
+  const CodeImages images = w.runtime().code_images();
+  expect_laid_out_for_callers(*codes_of(images, "left").front(),
+                              *codes_of(images, "right").front());
 }
 
 // ---- Targets of indirect calls ----------------------------------------------------------------

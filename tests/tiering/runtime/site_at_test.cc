@@ -80,6 +80,32 @@ TEST_F(SiteAt, inlined_bodies_have_frames_of_their_own) {
   EXPECT_EQ(at->frames[1].location, 7u);
 }
 
+TEST_F(SiteAt, without_the_probe_table_only_the_method_is_known) {
+  make({{"tier", "baseline"}, {"probe_table", "off"}});
+  std::optional<CodePlace> at = place();
+  ASSERT_TRUE(at.has_value());
+  ASSERT_EQ(at->frames.size(), 1u);
+  EXPECT_EQ(at->frames[0], (PlaceFrame{leaf_, 0, 5}));
+  EXPECT_EQ(shop_->runtime->report().probe_bytes, 0u);
+}
+
+TEST_F(SiteAt, instrumented_copies_need_their_rows) {
+  make({{"tier", "instrumented"}, {"probe_table", "off"}});
+  std::optional<CodePlace> at = place();
+  ASSERT_TRUE(at.has_value());
+  EXPECT_EQ(at->frames[0], (PlaceFrame{leaf_, 2, 5}));
+  EXPECT_GT(shop_->runtime->report().probe_bytes, 0u);
+}
+
+TEST_F(SiteAt, images_of_code_need_the_probe_table) {
+  Options o;
+  ASSERT_TRUE(o.set("keep_code", "on").ok() && o.set("probe_table", "off").ok());
+  Status s = o.check();
+  ASSERT_FALSE(s.ok());
+  EXPECT_EQ(s.error().message,
+            "option keep_code: images of code need its rows; turn probe_table on");
+}
+
 TEST_F(SiteAt, copies_are_told_apart) {
   make({{"tier", "instrumented"}});
   std::optional<CodePlace> at = place();
