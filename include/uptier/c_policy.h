@@ -59,6 +59,7 @@ typedef struct uptier_question {
   double compile_ns;
   double speedup;
   double baseline_ns;
+  uint64_t behind_work;  // about the method
 } uptier_question;
 
 // An answer.

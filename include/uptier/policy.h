@@ -52,7 +52,11 @@
 // had then; until then the answer is keep.
 //
 // A frame that runs a loop is better served by OSR when one call is worth a compilation by itself:
-// (1) for past / calls.
+// (1) for past / calls. Calls may differ: an interpreter's loop may be called back a million times
+// while its first call runs on. So a frame that stays in baseline code although there is optimized
+// code is served as well, when what ran there since is worth a compilation: (1) for
+//   behind  work of frames in baseline code since the method was optimized, or since the last OSR
+//           version was requested for them * baseline_ns
 //
 // Exits, trials of two versions, and versions for values are decided by similar rules, which
 // replay() knows as well (tiering/policy).
@@ -105,6 +109,8 @@ struct MethodSnapshot {
   double sampled_share = 1;   // of calls and iterations, in (0, 1]
   uint64_t saved_work = 0;    // like sampled_work, for one run of the saved profile; 0: none
   uint64_t saved_samples = 0;
+  uint64_t behind_work = 0;  // estimated instructions that frames in baseline code have executed
+                             // although there is optimized code; see `behind`
 };
 
 struct SystemSnapshot {
@@ -177,8 +183,8 @@ class Policy {
 };
 
 // Makes a logged decision again, from DecisionRecord::inputs. The inputs hold all fields of both
-// snapshots, with doubles that are restored bit for bit. Old logs have no phase_drift and
-// phase_drifts; they are read as 0. With the options of the run and the library's policy, the
+// snapshots, with doubles that are restored bit for bit. Old logs have no phase_drift,
+// phase_drifts and behind_work; they are read as 0. With the options of the run and the library's policy, the
 // result is the logged decision. Other options, or another `policy` (null: decide()), give the
 // decision that they would have made at this point; later effects of such a decision are not
 // simulated. `action`, `reason` and `priority` of the result have the form of the log.

@@ -19,6 +19,9 @@ constexpr double kMostRounds = 30;
 // repeats.
 constexpr uint32_t kDeepestNest = 32;
 constexpr float kColdShare = 0.02f;  // of the frequency of the nearest dominator at the same depth
+// Observed executions of a switch from which on a case that none of them took is known to be colder
+// than that (the rule of three).
+constexpr float kTellingSamples = 3 / kColdShare;
 
 void from_shape(Frequencies& q, const Function& f, const ControlFlow& d, const LoopNest& n) {
   q.shares = edge_shares(f, d, n, {});
@@ -113,19 +116,35 @@ class FlowWalk {
   std::vector<double> leave_;   // by loop: factor that makes as much leave as enters
 };
 
-void mark_cold(Frequencies& q, const ControlFlow& d, const LoopNest& n) {
+// Returns the share of its dominator's executions below which a block is cold. One case of a large
+// switch has a small share, which does not make it cold unless enough executions were observed;
+// before that, it is cold if its shape says so, as for a case that only traps. The share by shape
+// enters edge_shares() with the weight of one observation.
+float cold_share(const Function& f, Block dominator, const BlockCounts& counts) {
+  const Inst& t = f.terminator(dominator);
+  if (t.edge_count <= 2) return kColdShare;
+  const Inst* probe = last_block_probe(f, dominator);
+  float seen = counts.empty() || probe == nullptr ? 0 : counts.seen(*probe);
+  if (seen >= kTellingSamples) return kColdShare;
+  return kColdShare * 2 / static_cast<float>(t.edge_count) / (1 + seen);
+}
+
+void mark_cold(Frequencies& q, const Function& f, const ControlFlow& d, const LoopNest& n,
+               const BlockCounts& counts) {
   for (size_t i = 1; i < d.order().size(); ++i) {
     Block b = d.order()[i];
     Block up = d.idom(b);
     bool cold = q.cold[up.index()];
+    float share = cold_share(f, up, counts);
     // A dominator inside a loop that b is outside of runs more often than the path to b: look above
     // it.
     while (!n.contains(n.loop_of[up.index()], b)) {
       Block above = d.idom(n.loops[n.loop_of[up.index()]].header);
       if (!above.valid()) break;
       up = above;
+      share = kColdShare;
     }
-    q.cold[b.index()] = cold || q.at(b) < kColdShare * q.at(up);
+    q.cold[b.index()] = cold || q.at(b) < share * q.at(up);
   }
 }
 
@@ -142,7 +161,7 @@ Frequencies estimate_frequencies(const Function& f, const ControlFlow& d, const 
   } else {
     FlowWalk(f, d, n, counts).run(q);
   }
-  mark_cold(q, d, n);
+  mark_cold(q, f, d, n, counts);
   return q;
 }
 

@@ -46,6 +46,7 @@ uptier_question to_c_question(const MethodSnapshot& m, const SystemSnapshot& s) 
   q.compile_ns = s.compile_ns;
   q.speedup = s.speedup;
   q.baseline_ns = s.baseline_ns;
+  q.behind_work = m.behind_work;
   return q;
 }
 

@@ -52,6 +52,10 @@ class MachineRates {
   // Fills in the rates, for a method with so many instructions.
   void tell(uint64_t instructions, SystemSnapshot& s) const;
 
+  // Fills in the rate of baseline code for a decision that is made before it is measured, if it will
+  // be; the option's default is for runs in which nothing is measured, and several times too long.
+  void assume(SystemSnapshot& s) const;
+
   // Optimizing time in ns per instruction; and the time of all compilations, in ns.
   double compile_ns() const { return compile_rate_.ns(); }
   uint64_t compile_ns_total() const { return compile_ns_total_; }

@@ -36,6 +36,30 @@ struct TimedLoop {
   uint32_t within = UINT32_MAX;  // the next outer timed loop, by its index in the list; or none
 };
 
+// Decides when a frame that is left behind in a loop of baseline code asks for a way out: at its
+// first arrival at the header that makes it look, then each time that there were a quarter more. So
+// questions are few however often frames look, and none comes more than a quarter too late.
+//
+//   Thread: any.
+class OsrQuestions {
+ public:
+  // Counts an arrival; returns whether it should ask.
+  bool arrive() noexcept {
+    uint64_t n = arrivals_.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (n < next_.load(std::memory_order_relaxed)) return false;
+    next_.store(n + n / 4 + 1, std::memory_order_relaxed);
+    return true;
+  }
+  // A question was answered with a request for code: the next one is about frames behind that.
+  void begin_anew() noexcept {
+    arrivals_.store(0, std::memory_order_relaxed);
+    next_.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<uint64_t> arrivals_{0}, next_{0};
+};
+
 struct MethodShape {
   // `loops`: the number of loops in the body, or as the host says.
   explicit MethodShape(uint32_t loops = 0)
@@ -43,6 +67,7 @@ struct MethodShape {
         osr(std::make_unique<std::atomic<const Version*>[]>(loops)),
         osr_from_host(std::make_unique<std::atomic<const Version*>[]>(loops)),
         osr_asked(std::make_unique<std::atomic<bool>[]>(loops)),
+        osr_questions(std::make_unique<OsrQuestions[]>(loops)),
         osr_requested(loops),
         osr_versions(loops) {}
 
@@ -63,6 +88,7 @@ struct MethodShape {
   std::unique_ptr<std::atomic<const Version*>[]> osr;
   std::unique_ptr<std::atomic<const Version*>[]> osr_from_host;
   std::unique_ptr<std::atomic<bool>[]> osr_asked;  // one request per loop and thread is enough
+  std::unique_ptr<OsrQuestions[]> osr_questions;
   // With the state mutex: whether one has been requested, and how many were made.
   std::vector<bool> osr_requested;
   std::vector<uint32_t> osr_versions;

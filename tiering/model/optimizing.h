@@ -99,6 +99,13 @@ struct TalliedSum {
   }
 };
 
+// Frames that were found in baseline code although the method is optimized.
+struct LeftBehind {
+  bool found = false;
+  uint64_t from = 0;     // iterations of baseline code that were known then
+  double per_round = 0;  // instructions that one of these, or a call, had executed in the mean
+};
+
 struct Optimizing {
   // The instrumented copy in service; see copy_control.h. Stores are releases that pair with
   // acquire loads in slow paths.
@@ -131,6 +138,7 @@ struct Optimizing {
   std::vector<std::unique_ptr<Trial>> trials;
   uint32_t versions = 0;        // installed so far
   uint32_t drift_versions = 0;  // of these, made because of drift
+  LeftBehind left_behind;       // since the method was optimized, or an OSR version was requested
   uint64_t slower_calls = 0;    // number of calls when a trial found optimized code slower than
                                 // baseline code
 };

@@ -14,6 +14,15 @@ namespace {
 // samples.
 constexpr uint64_t kManyFlushes = 8;
 
+double work_of(const Method& m, const Stream& s) {
+  size_t blocks = std::min(m.shape->block_weights.size(), s.seen.estimates.size());
+  double work = 0;
+  for (size_t i = 0; i < blocks; ++i) {
+    work += static_cast<double>(s.seen.estimates[i]) * m.shape->block_weights[i];
+  }
+  return work;
+}
+
 }  // namespace
 
 PolicyAdvisor::PolicyAdvisor(const Options& options, const Options& live,
@@ -71,13 +80,8 @@ MethodSnapshot PolicyAdvisor::snapshot(const Method& m, const sampler::Note& not
   // Estimates stand for everything that ran, so nothing is left to scale.
   s.sampled_share = 1;
   for (const auto& [thread, stream] : m.flushed->streams) {
-    size_t blocks = std::min(m.shape->block_weights.size(), stream.seen.estimates.size());
-    double work = 0;
-    for (size_t i = 0; i < blocks; ++i) {
-      work += static_cast<double>(stream.seen.estimates[i]) * m.shape->block_weights[i];
-    }
-    s.sampled_work +=
-        static_cast<uint64_t>(std::min(work * estimates_.stretch_of(m, stream), 0x1p62));
+    double work = work_of(m, stream) * estimates_.stretch_of(m, stream);
+    s.sampled_work += static_cast<uint64_t>(std::min(work, 0x1p62));
   }
   if (m.saved != nullptr) {
     const MethodProfile& p = m.saved->profile;
@@ -91,6 +95,30 @@ MethodSnapshot PolicyAdvisor::snapshot(const Method& m, const sampler::Note& not
     s.saved_samples = calls + std::min(p.bursts, UINT64_MAX - calls);
   }
   return s;
+}
+
+// A frame in baseline code behind optimized code is found when it asks; iterations count from then
+// on. What one of them executes is what calls and iterations did in the mean until then.
+uint64_t PolicyAdvisor::behind_work(Method& m, const sampler::Note& note) {
+  if (!m.has_shape() || note.loop >= m.shape->loop_count) return 0;
+  if (m.optimized.load(std::memory_order_relaxed) == nullptr) {
+    if (Optimizing* o = m.optimizing.made()) o->left_behind = {};
+    return 0;
+  }
+  LeftBehind& l = m.optimizing.own().left_behind;
+  Totals t = totals(m);
+  if (!l.found) {
+    double work = 0;
+    for (const auto& [thread, stream] : m.flushed->streams) {
+      if ((thread & kOptimizedStream) == 0)
+        work += work_of(m, stream) * estimates_.stretch_of(m, stream);
+    }
+    double by_shape = m.shape->instructions / (1.0 + m.shape->loop_count);
+    double rounds = static_cast<double>(t.calls) + static_cast<double>(t.iterations);
+    l = {true, t.iterations, work > 0 && rounds > 0 ? work / rounds : by_shape};
+  }
+  double rounds = static_cast<double>(t.iterations - std::min(t.iterations, l.from));
+  return static_cast<uint64_t>(std::min(rounds * l.per_round, 0x1p62));
 }
 
 MethodSnapshot PolicyAdvisor::snapshot_of(const Method& m) const {
@@ -111,6 +139,7 @@ Decision PolicyAdvisor::ask_saved(Method& m, const SystemSnapshot& system) {
 
 Decision PolicyAdvisor::ask(Method& m, const sampler::Note& note, const SystemSnapshot& system) {
   MethodSnapshot s = snapshot(m, note);
+  s.behind_work = behind_work(m, note);
   // A thread that ends flushes all its counts: no reason to compile a method that an interpreter
   // ran once.
   bool early = note.kind == sampler::NoteKind::kFlushFinal && s.tier == Tier::kHost &&

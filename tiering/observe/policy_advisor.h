@@ -42,6 +42,7 @@ class PolicyAdvisor {
                   const SystemSnapshot& system, bool* told = nullptr) UPTIER_REQUIRES(state_lock);
   MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const
       UPTIER_REQUIRES(state_lock);
+  uint64_t behind_work(Method& m, const sampler::Note& note) UPTIER_REQUIRES(state_lock);
   bool never_sampled(const Method& m, const sampler::Note& note) const UPTIER_REQUIRES(state_lock);
 
   const Options& options_;

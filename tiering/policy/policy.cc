@@ -209,15 +209,18 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
   double threshold = gain_share > 0 ? cost / gain_share : 1e300;
   bool always = o.mode == PolicyMode::kAlways;
 
-  // In a loop: is the current call alone worth a compilation?
+  // In a loop: is the current call alone worth a compilation, or what frames like this one have run
+  // since there is better code?
   double per_call = executed * o.baseline_ns / static_cast<double>(std::max<uint64_t>(m.calls, 1));
+  double behind = static_cast<double>(m.behind_work) * o.baseline_ns;
+  double in_frames = std::max(per_call, behind);
   bool in_loop = m.at_loop.valid();
-  bool osr = in_loop && (always || per_call > threshold);
+  bool osr = in_loop && (always || in_frames > threshold);
   const char* why = osr ? loop_obstacle(m) : entry_obstacle(m, o);
   if (why != nullptr) return keep(why);
   if (m.tier == Tier::kOptimized && !osr) return decide_drift(m, past, cost, o);
 
-  double worth = osr ? per_call : past;
+  double worth = osr ? in_frames : past;
   if (!always && worth <= threshold) {
     return keep(text("%s so far, worth it from %s", duration_text(worth).c_str(),
                      duration_text(threshold).c_str()));
@@ -233,7 +236,11 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
   d.osr_loop = osr ? m.at_loop : LoopId::none();
   d.priority = worth * gain_share - cost;
   bool from_saved = !osr && saved > executed;
-  d.reason = text("%s%s %s, compile %s, %llu samples", osr ? "one call: " : "",
+  bool left_behind = osr && behind > per_call;
+  d.reason = text("%s%s %s, compile %s, %llu samples",
+                  left_behind ? "left in baseline code: "
+                  : osr       ? "one call: "
+                              : "",
                   duration_text(worth).c_str(), from_saved ? "in the saved profile" : "so far",
                   duration_text(cost).c_str(),
                   static_cast<unsigned long long>(from_saved ? samples : m.samples));

@@ -37,6 +37,7 @@ void each_field(M& m, S& s, F f) {
   f("sampled_share", m.sampled_share);
   f("saved_work", m.saved_work);
   f("saved_samples", m.saved_samples);
+  f("behind_work", m.behind_work);
   f("queue_length", s.queue_length);
   f("code_budget_spent", s.code_budget_spent);
   f("rate_ns", s.compile_ns);
@@ -144,7 +145,9 @@ bool read_value(std::string_view text, int64_t& out) { return parse(text, out); 
 bool read_value(std::string_view text, uint64_t& out) { return parse(text, out); }
 
 // Says whether a field may be missing, because older logs do not have it.
-bool came_later(std::string_view name) { return name == "phase_drift" || name == "phase_drifts"; }
+bool came_later(std::string_view name) {
+  return name == "phase_drift" || name == "phase_drifts" || name == "behind_work";
+}
 
 // Called for each field; sets the one called `name`.
 struct Setter {

@@ -127,7 +127,8 @@ const void* GuestLoops::osr_target(Method& m, uint32_t loop, AttachedThread& t) 
     bool left_behind = m.optimized.load(std::memory_order_relaxed) != nullptr;
     Trial* trial = m.optimizing->trial.load(std::memory_order_acquire);
     if (left_behind && trial != nullptr && trial->explains_baseline()) return nullptr;
-    if (left_behind && !m.shape->osr_asked[loop].exchange(true, std::memory_order_relaxed)) {
+    if (left_behind && m.shape->osr_questions[loop].arrive() &&
+        !m.shape->osr_asked[loop].exchange(true, std::memory_order_relaxed)) {
       notes_.post(m, t, sampler::NoteKind::kWantOsr, loop);
     }
     return nullptr;

@@ -98,6 +98,7 @@ void NoteIntake::consider(Method& m, const sampler::Note& note) {
   bool osr = d.osr_loop.valid();
   bool again = !osr && usable(m.optimized.load(std::memory_order_relaxed));
   if (again) engine_.copies->follow_drift(m);
+  if (osr && !in_host) m.optimizing.own().left_behind = {};
   engine_.requests->add(m,
                         {.method = m.id,
                          .tier = in_host && !osr ? Tier::kBaseline : Tier::kOptimized,

@@ -442,6 +442,52 @@ TEST(OptFrequencies, what_many_samples_missed_is_cold) {
   EXPECT_FALSE(q.cold[4]);
 }
 
+// Returns whether each block is cold, by its number in the text, of a loop whose body is a switch:
+// b0 is the entry, b1 the header with the switch, b2 leaves, b3 only traps, and the other kCases
+// return to the header.
+constexpr uint32_t kCases = 100;
+std::vector<bool> cold_in_switch(const std::vector<uint64_t>& counts) {
+  auto block = [](uint32_t n) { return "b" + std::to_string(n); };
+  std::string cases = block(3), bodies;
+  for (uint32_t n = 4; n < 4 + kCases; ++n) {
+    cases += ", " + block(n);
+    bodies += block(n) + ":\n  v" + std::to_string(n) + " = add.i32 v1, v1\n  jump b1(v" +
+              std::to_string(n) + ")\n";
+  }
+  std::string text =
+      "func @interpreter(i32) -> i32 {\nb0(v0: i32):\n  jump b1(v0)\nb1(v1: i32):\n  switch v1, [" +
+      cases + "], b2\nb2:\n  return v1\nb3:\n  trap unreachable\n" + bodies + "}\n";
+  auto m = jit::parse_module(text, {"interpreter", {}});
+  EXPECT_TRUE(m.ok()) << text;
+  if (!m) return std::vector<bool>(4 + kCases);
+  const jit::Function& f = m->functions[0];
+  jit::ControlFlow control = jit::analyze_control_flow(f);
+  jit::LoopNest loops = jit::find_loops(f, control);
+  jit::Frequencies q = jit::estimate_frequencies(f, control, loops, counts);
+  std::vector<bool> cold;
+  for (Block b : f.layout) cold.push_back(q.cold[b.index()]);
+  return cold;
+}
+
+TEST(OptFrequencies, cases_of_a_large_switch_are_not_cold_before_it_was_observed) {
+  std::vector<bool> cold = cold_in_switch({});
+  ASSERT_EQ(cold.size(), 4 + kCases);
+  EXPECT_TRUE(cold[3]) << "a trap";
+  EXPECT_EQ(std::count(cold.begin() + 4, cold.end(), true), 0);
+}
+
+TEST(OptFrequencies, cases_are_cold_once_many_executions_of_the_switch_missed_them) {
+  std::vector<uint64_t> counts(4 + kCases);
+  counts[0] = 1;
+  counts[1] = counts[4] = 100;  // executions, all of one case
+  std::vector<bool> few = cold_in_switch(counts);
+  EXPECT_EQ(std::count(few.begin() + 4, few.end(), true), 0);
+  counts[1] = counts[4] = 150;
+  std::vector<bool> many = cold_in_switch(counts);
+  EXPECT_EQ(std::count(many.begin() + 4, many.end(), true), kCases - 1);
+  EXPECT_FALSE(many[4]);
+}
+
 TEST(OptFrequencies, rounds_are_those_of_the_counts) {
   jit::Frequencies q =
       nest_frequencies({1'000'000, 5'000'000, 15'000'000, 5'000'000, 1'000'000}, 1);

@@ -114,8 +114,9 @@ TEST(MachineRates, speedup_is_told_once_a_trial_has_ended) {
 
 TEST(MachineRates, baseline_code_is_timed_in_cycles_of_a_clock_that_is_known) {
   Machine m{Options()};
+  double before = m.tell().baseline_ns;
   m.rates.note_baseline(100, 1000);
-  EXPECT_EQ(m.tell().baseline_ns, -1) << "nobody knows what a cycle is";
+  EXPECT_EQ(m.tell().baseline_ns, before) << "nobody knows what a cycle is";
   m.calibrate();
   double begun = m.tell().baseline_ns;
   ASSERT_GT(begun, 0);
@@ -124,6 +125,25 @@ TEST(MachineRates, baseline_code_is_timed_in_cycles_of_a_clock_that_is_known) {
   m.rates.note_baseline(100, 1000);
   expected.add(100, 500);
   EXPECT_DOUBLE_EQ(m.tell().baseline_ns, expected.ns());
+}
+
+TEST(MachineRates, before_anything_is_measured_baseline_code_takes_what_it_takes_in_programs) {
+  Machine m{Options()};
+  double assumed_ns = m.tell().baseline_ns;
+  EXPECT_GT(assumed_ns, 0.05);
+  EXPECT_LT(assumed_ns, 0.5) << "the option's default is for runs that measure nothing";
+  m.calibrate();
+  EXPECT_NE(m.tell().baseline_ns, assumed_ns);
+}
+
+TEST(MachineRates, nothing_is_assumed_where_nothing_is_measured_or_where_the_option_is_set) {
+  Options repeatable, held, never;
+  repeatable.workers = 0;
+  held.measure_rates = false;
+  never.policy = PolicyMode::kNever;
+  for (const Options& o : {assumed(), repeatable, held, never}) {
+    EXPECT_EQ(Machine(o).tell().baseline_ns, -1);
+  }
 }
 
 TEST(MachineRates, what_was_set_since_stands) {

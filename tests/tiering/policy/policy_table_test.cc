@@ -278,6 +278,24 @@ const Row kRows[] = {
        m.optimized_versions = 100;
      },
      Action::kSpecialize, LoopId(0), "one call"},
+    {"optimized, a frame of short calls' method left behind for long",
+     [](auto& m, auto&, auto&) {
+       m.at_loop = LoopId(1);
+       m.calls = 1'000'000;
+       m.tier = Tier::kOptimized;
+       m.behind_work = 375'001;
+     },
+     Action::kSpecialize, LoopId(1), "left in baseline code: 375 us"},
+    {"optimized, a frame left behind for less than a compilation",
+     [](auto& m, auto&, auto&) {
+       m.at_loop = LoopId(1);
+       m.calls = 1'000'000;
+       m.tier = Tier::kOptimized;
+       m.behind_work = 374'999;
+     },
+     Action::kKeep,
+     {},
+     "already optimized"},
     {"in a long loop without samples to come",
      [](auto& m, auto&, auto&) {
        m.at_loop = LoopId(0);
