@@ -211,9 +211,9 @@ class FunctionBuilder {
   // which kinds only the library places. `tag` goes into the records of a kLog probe; it is 0 for
   // all other kinds.
   uint32_t probe(ProbeKind kind, Value v = Value::none(), uint32_t tag = 0);
-  // Logs a line of text: a kLog probe for each argument, or one probe without an argument. `format`
-  // is a result of Runtime::add_log_format, with as many placeholders as there are arguments.
-  // Returns the index of the first probe.
+  // Logs a line of text, in sampled calls only: a kLog probe for each argument, or one probe
+  // without an argument. `format` is a result of Runtime::add_log_format, with as many placeholders
+  // as there are arguments. Returns the index of the first probe.
   uint32_t log(LogFormat format, std::span<const Value> arguments = {});
   // Returns, as an i64, the count that a kCounter, kHit or kGauge probe has reached, as far as the
   // compiler knows. In optimized code it is a constant; in all other code, and if nothing is known,
