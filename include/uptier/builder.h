@@ -1,7 +1,7 @@
 // builder.h: how an embedder describes a method's body.
 //
-// The body is in SSA form, but the embedder never writes a phi: it defines and uses Variables, and
-// the builder inserts block parameters where paths join (Braun et al., "Simple and Efficient
+// The body is in SSA form, but the host never writes a phi: it defines and uses Variables, and the
+// builder inserts block parameters where paths join (Braun et al., "Simple and Efficient
 // Construction of SSA Form", 2013). The protocol of a block:
 //
 //   create -> [jumps to it] -> switch_to -> instructions -> one terminator
@@ -11,10 +11,11 @@
 // that is described twice must be described the same way.
 //
 //   Thread: one at a time.
-//   Errors: the builder remembers the first misuse and its place, in every build mode, and the
-//     build fails with it (status()). After that, calls do nothing and return none as a value; ids
-//     of blocks and Variables are still handed out. The verifier finds the errors that only the
-//     complete body shows (types, values that are used where they are not defined).
+//   Errors: the builder remembers the first misuse and its place, also with NDEBUG, and Host::build
+//     fails with it (status()). After that, calls do nothing and return none as a value; ids of
+//     blocks and Variables are still handed out. The verifier finds the errors that only the
+//     complete body shows (types, values that are used where they are not defined). If memory is
+//     refused, functions throw std::bad_alloc: let it leave Host::build.
 #pragma once
 
 #include <cstdint>
@@ -87,6 +88,8 @@ struct Address {
 
 class FunctionBuilder {
  public:
+  // Creates a builder for a description that is thrown away, e.g. to infer types. Host::build is
+  // given another.
   FunctionBuilder(Signature signature, std::string_view name);
   ~FunctionBuilder();
   FunctionBuilder(const FunctionBuilder&) = delete;
@@ -116,15 +119,16 @@ class FunctionBuilder {
   // Returns the block that instructions are added to; none after a terminator.
   Block current() const;
 
-  // Variables. A Variable that no path has defined is 0.
+  // Variables. A Variable is 0 on a path that has not defined it.
   Variable declare(Type t);
-  void def(Variable x, Value v);  // of the same type
+  // Assigns `v`, a value of the Variable's type, at the current end of the current block.
+  void def(Variable x, Value v);
   // Returns the Variable's value at the current end of the current block. Walks the predecessors
   // once.
   Value use(Variable x);
 
   // Sets the source location of the following instructions, in the host's own unit, such as a
-  // bytecode offset. Traps, probe tables and listings report it.
+  // bytecode offset. Traps, probe tables and listings report it; 0 means no location.
   void set_location(uint32_t loc);
   // Adds a file of the sources to the body's file table. Returns its number; the same path has the
   // same number. The path is copied. Takes time linear in the number of files.
@@ -147,12 +151,14 @@ class FunctionBuilder {
   Value binary(Opcode op, Value a, Value b);        // Shape::kBinary, kCompare
   Value convert(Opcode op, Type to, Value a);       // Shape::kConvert
   Value select(Value condition, Value a, Value b);  // a when condition is not 0
+  // Loads and stores need no alignment. They are plain accesses: the optimizer may forward, merge or
+  // drop them (alias_class in opcodes.h), so let guest threads synchronize in host functions.
   Value load(Opcode op, Type t, const Address& at);
   void store(Opcode op, Value v, const Address& at);
 
-  // Calls. They return none when the signature has no result. `call` goes through the method's
-  // stub, or directly from optimized code to optimized code, so it always runs the best available
-  // code.
+  // Calls. They return none when the signature has no result. `call` runs the best code that the
+  // method has at the time of the call. `signature` must be the callee's; otherwise the body is not
+  // compiled. `name` appears in the text form only.
   Value call(MethodId callee, const Signature& signature, std::span<const Value> args,
              std::string_view name = {});
   // `target` (a ref) is a method's entry or a C function. Pass kCallMayTrap in `flags` if it may be
@@ -179,8 +185,8 @@ class FunctionBuilder {
   void trap_if(Value condition, TrapCode code);  // does not end the block
 
   // Marks the current block, which must be empty and unsealed, as a loop header. The runtime may
-  // switch copies and tiers here. `slots` is the host's frame state at `pc`; it may be empty if the
-  // host never takes frames back.
+  // switch copies and tiers here. `slots` are the interpreter's variables at `pc`, for OSR entries
+  // (Runtime::osr_enter); empty if the host has none.
   LoopId loop_header(uint32_t pc = 0, std::span<const Variable> slots = {});
 
   // Gives each Variable a value of its own, distinct from constants, parameters and the values of
@@ -194,9 +200,10 @@ class FunctionBuilder {
   // outside of the loop.
   void make_own(std::span<const Variable> variables);
 
-  // Declares the host's frame at `pc`. Guards after it in its block leave to this frame. The
+  // Declares the host's frame at `pc`. Guards after it in its block deoptimize to this frame. The
   // interpreter repeats the instruction at `pc`, so there must be no store and no call, host calls
-  // included, between the frame state and a guard.
+  // included, between the frame state and a guard: the verifier refuses such a body. Loads, probes
+  // and trap_if are allowed.
   void frame_state(uint32_t pc, std::span<const Value> slots);
   // Continues if `condition` is not 0, else leaves to the host's frame.
   void guard(Value condition, GuardReason reason);
@@ -204,7 +211,7 @@ class FunctionBuilder {
   // because it was never taken so far. Needs a frame state, as a guard does.
   void leave(GuardReason reason = GuardReason::kUnreached);
   // Observes `v` at a site of the host's own. Returns the probe's index among the host's sites, in
-  // build order.
+  // build order; 0 after a misuse.
   //
   // Sites are numbered from 1 when the function is finished: first blocks, then calls, then the
   // host's probes in build order, then the library's own. So in the method's Schema the host's
@@ -212,9 +219,9 @@ class FunctionBuilder {
   // which kinds only the library places. `tag` goes into the records of a kLog probe; it is 0 for
   // all other kinds.
   uint32_t probe(ProbeKind kind, Value v = Value::none(), uint32_t tag = 0);
-  // Logs a line of text: a kLog probe for each argument, or one probe without an argument. `format`
-  // is a result of Runtime::add_log_format, with as many placeholders as there are arguments.
-  // Returns the index of the first probe.
+  // Logs a line of text, in sampled calls only: a kLog probe for each argument, or one probe
+  // without an argument. `format` is a result of Runtime::add_log_format, with as many placeholders
+  // as there are arguments. Returns the index of the first probe.
   uint32_t log(LogFormat format, std::span<const Value> arguments = {});
   // Returns, as an i64, the count that a kCounter, kHit or kGauge probe has reached, as far as the
   // compiler knows. In optimized code it is a constant; in all other code, and if nothing is known,

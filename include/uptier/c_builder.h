@@ -53,7 +53,7 @@ uptier_status uptier_build_seal(uptier_builder* b, uptier_block block) UPTIER_NO
 // Returns the block that instructions are added to; none after a terminator (which is no error).
 uptier_block uptier_build_current(const uptier_builder* b) UPTIER_NOEXCEPT;
 
-// Variables. A variable that is used before it is defined is 0.
+// Variables. A variable is 0 on a path that has not defined it.
 uptier_variable uptier_build_declare(uptier_builder* b, uptier_type type) UPTIER_NOEXCEPT;
 uptier_status uptier_build_def(uptier_builder* b, uptier_variable x,
                                uptier_value v) UPTIER_NOEXCEPT;  // same type
@@ -110,6 +110,7 @@ typedef struct uptier_address {
   uint32_t flags;      // UPTIER_MEM_*
 } uptier_address;
 
+// Plain accesses that need no alignment: see FunctionBuilder::load.
 uptier_value uptier_build_load(uptier_builder* b, uptier_opcode op, uptier_type type,
                                uptier_address at) UPTIER_NOEXCEPT;
 uptier_status uptier_build_store(uptier_builder* b, uptier_opcode op, uptier_value v,
@@ -120,8 +121,8 @@ uptier_status uptier_build_store(uptier_builder* b, uptier_opcode op, uptier_val
 // Calls. They return none if the signature has no result (which is no error). `args` may be NULL if
 // `count` is 0; `count` must be the number of parameters of the signature.
 
-// Calls a method of the same runtime, with the signature that it was registered with, through its
-// stub: it always runs the best available code.
+// Calls a method of the same runtime, in the best code that it has at the time of the call. `args`
+// must fit the signature that it was registered with.
 uptier_value uptier_build_call(uptier_builder* b, uptier_method callee, const uptier_value* args,
                                size_t count) UPTIER_NOEXCEPT;
 // Calls the code that `target` (ref) points to: an entry, or a C function. `flags`: 0 or
@@ -153,8 +154,8 @@ uptier_status uptier_build_trap_if(uptier_builder* b, uptier_value condition,
 // ---- Observation and speculation ----------------------------------------------------------------
 
 // Marks the current block, which must be empty and unsealed, as a loop header. The runtime may
-// change copies and tiers here. `slots` is the host's frame at `pc`; pass 0 slots if the host never
-// takes frames back.
+// change copies and tiers here. `slots` are the interpreter's variables at `pc`, for
+// uptier_runtime_osr_enter; pass 0 slots if the host has none.
 uptier_loop uptier_build_loop_header(uptier_builder* b, uint32_t pc, const uptier_variable* slots,
                                      size_t count) UPTIER_NOEXCEPT;
 // Gives each variable a value of its own, distinct from constants, arguments and the values of
@@ -167,7 +168,7 @@ uptier_loop uptier_build_loop_header(uptier_builder* b, uint32_t pc, const uptie
 // there that is a constant here. Cost: one instruction per variable, outside of the loop.
 uptier_status uptier_build_make_own(uptier_builder* b, const uptier_variable* variables,
                                     size_t count) UPTIER_NOEXCEPT;
-// Declares the host's frame at `pc`. Guards after it in its block leave to this frame. The
+// Declares the host's frame at `pc`. Guards after it in its block deoptimize to this frame. The
 // interpreter repeats the instruction at `pc`, so there must be no store and no call, host calls
 // included, between the frame state and a guard.
 uptier_status uptier_build_frame_state(uptier_builder* b, uint32_t pc, const uptier_value* slots,
@@ -184,10 +185,10 @@ uptier_status uptier_build_leave(uptier_builder* b, uptier_guard_reason reason) 
 //   index  receives the probe's number among the host's sites, from 0 in build order; may be NULL
 uptier_status uptier_build_probe(uptier_builder* b, uptier_probe_kind kind, uptier_value v,
                                  uint32_t tag, uint32_t* index) UPTIER_NOEXCEPT;
-// Returns, as an i64, the count that the counter, hit or gauge probe with this `index` in the same
-// body has reached, as far as the compiler knows. In optimized code it is a constant; in all other
-// code, and if nothing is known, it is 0. The body must be correct for any number: see
-// FunctionBuilder::known_count.
+// Returns, as an i64, the count that a counter, hit or gauge probe of the same body has reached
+// (`probe`: the `index` of uptier_build_probe), as far as the compiler knows. In optimized code it
+// is a constant; in all other code, and if nothing is known, it is 0. The body must be correct for
+// any number: see FunctionBuilder::known_count.
 uptier_value uptier_build_known_count(uptier_builder* b, uint32_t probe) UPTIER_NOEXCEPT;
 
 #ifdef __cplusplus

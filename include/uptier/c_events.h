@@ -34,7 +34,7 @@ enum {
   UPTIER_EVENT_LOST,           // `count` records were lost, from `sequence` or `thread_sequence` on
   UPTIER_EVENT_ADDED,          // a method was registered; text: its name
   UPTIER_EVENT_REMOVED,        // a method was taken out of service; text: "removed" or "retired"
-  UPTIER_EVENT_FORGOTTEN,      // `version` left the report; 0: the method as a whole
+  UPTIER_EVENT_FORGOTTEN,      // the report dropped a freed `version`, or (0) a removed method
   UPTIER_EVENT_DESCRIBED,      // the host described a method, in `duration_ns`
   UPTIER_EVENT_COMPILED,       // a version was made, in `duration_ns`; it is not in service yet
   UPTIER_EVENT_FAILED,         // no version was made; text: why. Asking again would fail again
@@ -43,7 +43,7 @@ enum {
   UPTIER_EVENT_INSTALLED,      // a version came into service
   UPTIER_EVENT_FIRST_CALL,     // code was made for a first call; count: its number among these
   UPTIER_EVENT_ENTERED,        // a frame went on in `version` at `loop`, from `other_version`
-  UPTIER_EVENT_LEFT,           // a frame left `version` at a guard; text: why; count: the exit
+  UPTIER_EVENT_LEFT,           // a frame left `version`; text: why; count: the exit (EventKind)
   UPTIER_EVENT_RETIRED,        // a version went out of service; frames may still run it
   UPTIER_EVENT_FREED,          // the memory of a version's code was given back: `bytes`
   UPTIER_EVENT_MOVED,          // a version's code was copied to another place, which took over
@@ -51,8 +51,8 @@ enum {
   UPTIER_EVENT_FLUSHED,        // counts of `thread` were taken over; count: its calls so far
   UPTIER_EVENT_DECIDED,        // the policy decided, or something was noticed; see `decision`
   UPTIER_EVENT_SAVED,          // the profile file was written; text: the error, or ""
-  UPTIER_EVENT_WORKER_PAUSED,  // the worker has nothing to do
-  UPTIER_EVENT_WORKER_RESUMED,  // it was woken, or checks by itself for work
+  UPTIER_EVENT_WORKER_PAUSED,  // the worker waits for work
+  UPTIER_EVENT_WORKER_RESUMED,  // it was woken, or makes a periodic check: up to 100 times a second
   UPTIER_EVENT_ENDED,           // the runtime ends: the last record
   UPTIER_EVENT_KIND_COUNT
 };

@@ -16,6 +16,8 @@ extern "C" {
 
 // ---- Data ---------------------------------------------------------------------------------------
 
+// Functions that attach data write its number for uptier_runtime_detach_data to `out`, which may be NULL.
+
 // Data or a source that is attached to a runtime. `id` 0 is none; no number is given twice.
 typedef struct uptier_data {
   uint64_t id;
@@ -27,7 +29,6 @@ typedef struct uptier_data {
 //   type      names the kind of data, e.g. "my.tool.table"
 //   metadata  text for readers, e.g. JSON; may be NULL
 //   data      may be NULL if `bytes` is 0
-//   out       receives the number for uptier_runtime_detach_data; may be NULL
 uptier_status uptier_runtime_attach_data(uptier_runtime* runtime, const char* type,
                                          const char* metadata, const void* data, size_t bytes,
                                          uptier_data* out, uptier_error* error) UPTIER_NOEXCEPT;
@@ -62,8 +63,9 @@ void uptier_gather_user_data(uptier_gather_list* list, const char* type, const c
 void uptier_gather_instruments(uptier_gather_list* list,
                                const uptier_gathered_instrument* instruments,
                                size_t count) UPTIER_NOEXCEPT;
-// Says that code was made from code with another hash: queries go on there. `stage` and `key` may
-// be NULL for all stages and all keys.
+// Says that the code with `scope_hash` was made from code with `parent_hash`: a query without an
+// answer for the first is answered from the second. `stage` and `key` may be NULL for all stages
+// and all keys.
 void uptier_gather_source_id(uptier_gather_list* list, const char* stage, const char* scope_hash,
                              const char* key, const char* parent_hash) UPTIER_NOEXCEPT;
 // Says that the source cannot gather its data: it is left out. `problem` is not copied.

@@ -15,6 +15,7 @@ enum {
   UPTIER_ACTION_KEEP,
   UPTIER_ACTION_RECOMPILE,   // optimized code without the profile
   UPTIER_ACTION_SPECIALIZE,  // optimized code with the profile
+  // In logs only (DecisionRecord::action in <uptier/report.h>):
   UPTIER_ACTION_ROLL_BACK,
   UPTIER_ACTION_RE_INSTRUMENT,
   UPTIER_ACTION_BAN,
@@ -64,7 +65,7 @@ typedef struct uptier_question {
 
 // An answer.
 typedef struct uptier_decision {
-  size_t size;  // of the part that the library knows
+  size_t size;  // of the struct in the library, in bytes: members beyond it are ignored
   uptier_action action;
   uptier_loop osr_loop;              // none, or the question's at_loop: then the code is entered
                                      // there
@@ -131,10 +132,11 @@ typedef struct uptier_replayed {
   char reason[UPTIER_MESSAGE_SIZE];
 } uptier_replayed;
 
-// Makes a decision again, from the `inputs` of a record, which may come from another process. (For
-// exits and guards, `reason` is read too, if it names them.) With the options of the run and no
-// policy, the result is the decision in the log. Other options, or a policy, give the decision that
-// they would have made at this point; later effects of such a decision are not simulated.
+// Makes a decision again, from the `inputs` of a record, which may come from another process. The
+// place that a record's `reason` names ("exit at ...", "guard of ...") stays in the result's
+// reason. With the options of the run and no policy, the result is the decision in the log. Other
+// options, or a policy, give the decision that they would have made at this point; later effects of
+// such a decision are not simulated.
 //
 //   options  NULL for the defaults
 //   policy   replaces the library's policy; NULL for none. Called on this thread

@@ -1,7 +1,8 @@
 // c_report.h: reports of a runtime, for the C API. Part of uptier.h; programs include that.
 //
-// All functions here take a lock, and all except queries and the log look at every method. They are
-// for ends of phases, not for inner loops. Counts are as of the last flush of each thread.
+// All functions here take the runtime's lock. Cost: linear in the methods and decisions, also for
+// the functions about one method; less for uptier_runtime_ir_text and read_log. They are for ends
+// of phases, not for inner loops. Counts are as of the last flush of each thread.
 #pragma once
 
 #include "uptier/c_types.h"
@@ -57,7 +58,7 @@ typedef struct uptier_method_totals {
   uint64_t flushes;
   uint64_t osr_entries;    // entries into compiled code in the middle of a call
   uint64_t code_bytes;     // bytes of its versions that are not freed
-  uint64_t compile_ns;     // spent on all its versions
+  uint64_t compile_ns;     // wall time spent on all its versions
   uint32_t versions;       // compiled bodies ever made
   uptier_tier tier;        // of the code that calls run now
   uint64_t osr_outs;       // frames that went from older optimized code to newer, at a loop header
@@ -69,7 +70,8 @@ uptier_status uptier_runtime_method_totals(const uptier_runtime* runtime, uptier
                                            uptier_method_totals* out,
                                            uptier_error* error) UPTIER_NOEXCEPT;
 
-// Totals of the runtime, including everything that it lost or refused. Nothing is hidden.
+// Totals of the runtime, including everything that it lost or refused; but lost stack samples are
+// only in the text of the report.
 typedef struct uptier_totals {
   size_t size;  // in: sizeof(uptier_totals)
   uint64_t methods_registered;

@@ -56,8 +56,9 @@ const char* uptier_status_name(uptier_status status) UPTIER_NOEXCEPT;
 
 // ---- Ids --------------------------------------------------------------------------------------
 
-// Structs, so that a compiler tells them apart. `id` 0 is none. Id n is index n - 1 of the C++ API,
-// and of messages, reports and decisions: "loop 0" and "osr:0" are the loop with id 1.
+// Structs, so that a compiler tells them apart. `id` 0 is none. Id n is number n - 1 of the C++ API, and
+// of messages, reports and decisions: "loop 0" and "osr:0" are the loop with id 1. For a method that is
+// MethodId::number(), an index (20 bits) and a generation: too large to index an array.
 // clang-format off
 typedef struct uptier_method { uint32_t id; } uptier_method;      // of one runtime
 typedef struct uptier_value { uint32_t id; } uptier_value;        // an SSA value of one builder
@@ -115,7 +116,7 @@ enum {
 //   UPTIER_PROBE_VALUE        any          counts each value; also the sum, minimum and maximum
 //   UPTIER_PROBE_LOG          any          one record per visit, for uptier_runtime_read_log
 //   UPTIER_PROBE_COUNTER      i32 or i64   adds the value to one word
-//   UPTIER_PROBE_HIT          none, any    adds 1; a value is ignored
+//   UPTIER_PROBE_HIT          none, any    adds 1, like a COUNTER of 1; a value is ignored
 //   UPTIER_PROBE_GAUGE        any          keeps the last value
 //   UPTIER_PROBE_RANGE        i32 or i64   number of values, sum, minimum and maximum
 typedef uint32_t uptier_probe_kind;
@@ -137,14 +138,17 @@ enum { UPTIER_TIER_HOST, UPTIER_TIER_BASELINE, UPTIER_TIER_OPTIMIZED };
 enum {
   UPTIER_MEM_TRAPS = 1,  // a fault at this address is a trap out_of_bounds_memory
   // Load: the memory never changes while the function runs. It may be read at any time meanwhile,
-  // also before guards and branches that precede the load.
+  // also before guards and branches that precede the load. So do not use it for a field that exists
+  // only if a guard has passed.
   UPTIER_MEM_INVARIANT = 2,
-  UPTIER_MEM_FENCED = 8,     // with TRAPS: UPTIER_FENCE_BYTES before the base and base + 2^32 fault
+  UPTIER_MEM_FENCED = 8,     // with TRAPS: there are guard regions, see UPTIER_FENCE_BYTES
   UPTIER_CALL_MAY_TRAP = 4,  // call_host, call_indirect: the callee may raise a trap
 };
 
-// The fence of an access, in bytes: see UPTIER_MEM_FENCED. An i32 index that is a sum may become
-// part of the address: if the sum had wrapped around below zero, the access would lie in the fence.
+// The size of a guard region, in bytes. With UPTIER_MEM_FENCED the host promises that accesses to
+// this many last bytes below the base, and below base + 2^32, fault. So an i32 index that is a sum
+// may become part of the address: if the sum had wrapped around below zero, the access would lie in
+// a guard region.
 #define UPTIER_FENCE_BYTES 65536
 
 // An alias class, 0 to 15, to be combined with the flags of loads and stores. Accesses of different
@@ -152,7 +156,7 @@ enum {
 // bytes as any other access or another thread, so loads of class 0 are repeated in every iteration
 // of a loop, while loads of other classes may be made only once. So a word that a host uses to stop
 // a loop needs class 0. Classes have the same meaning in all methods with the same module_key and
-// uptier_host::build.
+// the same function uptier_host::build.
 #define UPTIER_MEM_ALIAS_CLASS(n) ((n) << 4)
 
 // Return the text of a number, or "?" for a meaningless one. Static storage; any thread.

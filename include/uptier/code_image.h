@@ -1,11 +1,11 @@
 // code_image.h: compiled code with its rows and the stack samples that met it, as data: for files that
 // other tools read (Runtime::code_images).
 //
-// An image is one version of a method, also one that was freed during the run. Offsets count through its
-// hot part and continue in its cold part. A row is a block or a call of a body: the method's own, or an
-// inlined one. Each execution of the instruction at a block's row is one execution of the block; a block
-// that a pass copied has several rows, whose executions add up. A block without a row is unknown, which is
-// not the same as one that never ran. Sites are those of profiles.
+// An image is one version of a method, also one that was freed during the run. An offset o below
+// hot_size is in the hot part; else it is at cold_address + (o - hot_size). A row is a block or a
+// call of a body: the method's own, or an inlined one. Each execution of the instruction at a
+// block's row is one execution of the block; a block that a pass copied has several rows, whose
+// executions add up. A block without a row is unknown: it may have run. Sites are those of profiles.
 #pragma once
 
 #include <cstdint>
@@ -70,7 +70,7 @@ struct CodeImage {
   uint32_t data_end = 0;
   std::vector<uint8_t> bytes;     // the hot part, then the cold part
   std::vector<ImageBody> bodies;  // the first is the method's own
-  std::vector<ImageRow> rows;     // by rising offset; blocks before a call at the same one
+  std::vector<ImageRow> rows;     // by rising offset; at one offset, blocks before calls
 
   friend bool operator==(const CodeImage&, const CodeImage&) = default;
 };

@@ -11,12 +11,12 @@
 // number, and those of one thread in their order. Between threads nothing is promised.
 //
 // Threads. One thread at a time delivers, and it holds no lock of the library while it does: the
-// runtime's worker; or the thread that calls Runtime::flush or destroys the runtime. With
-// Options::workers = 0 it is the thread that changed the state, after it has released the lock;
-// records in a guest thread's ring wait for the next change, flush or detach. A thread that finds
-// another one delivering leaves its records to that one. After Runtime::flush returns, all events
-// before its call have been delivered. The runtime's destructor delivers the rest before it
-// returns; kEnded is the last record.
+// runtime's worker; or the thread that calls Runtime::flush or unsubscribe, or destroys the
+// runtime. With Options::workers = 0 it is the thread that changed the state, after it has released
+// the lock; records in a guest thread's ring wait for the next change, flush or detach. A thread
+// that finds another one delivering leaves its records to that one. After Runtime::flush returns,
+// all events before its call have been delivered. The runtime's destructor delivers the rest before
+// it returns; kEnded is the last record.
 //
 // Losses. At most 16,384 numbered records wait to be delivered, and 256 in each thread's ring. If
 // records do not fit, one kLost record in their place counts them; a ring that was full takes no
@@ -39,11 +39,13 @@ namespace uptier {
 
 struct DecisionRecord;  // report.h
 
+// The kinds of events. Exits of a method (kLeft) are numbered from 0, the same in all versions: guards
+// of the host in build order (ExitReport::guard - 1), then blocks in build order, then value sites.
 enum class EventKind : uint8_t {
   kLost,       // records were lost here: `count` of them, from `sequence` (or `thread_sequence`) on
   kAdded,      // a method was registered; text: its name
   kRemoved,    // a method was taken out of service; text: "removed" or "retired"
-  kForgotten,  // `version` of a removed or busy method left the report; 0: the method as a whole
+  kForgotten,  // the report dropped a freed `version`, or (0) a removed method
   kDescribed,  // the host described a method, in `duration_ns`
   kCompiled,   // a version was made, in `duration_ns`; it is not in service yet
   kFailed,     // no version was made; text: why. Asking again would fail again
@@ -52,7 +54,7 @@ enum class EventKind : uint8_t {
   kInstalled,  // a version came into service
   kFirstCall,  // code was made for a first call; count: its number among all first calls, from 1
   kEntered,    // a frame went on in `version` at `loop` (on-stack replacement), from other_version
-  kLeft,       // a frame left `version` at a guard (deoptimization); text: why; count: the exit
+  kLeft,       // a frame left `version` (deoptimization); text: why; count: the exit
   kRetired,    // a version went out of service; frames may still run it
   kFreed,      // the memory of a version's code was given back: `bytes`
   kMoved,      // a version's code was copied to another place, which took over
@@ -60,8 +62,8 @@ enum class EventKind : uint8_t {
   kFlushed,    // counts of `thread` were taken over; count: calls it has made of the method so far
   kDecided,    // the policy decided, or something was noticed; see `decision`
   kSaved,      // the profile file was written, in `duration_ns`; text: the error, or empty
-  kWorkerPaused,   // the worker has nothing to do
-  kWorkerResumed,  // it was woken, or checks by itself for work
+  kWorkerPaused,   // the worker waits for work
+  kWorkerResumed,  // it was woken, or makes a periodic check: up to 100 times a second
   kEnded,          // the runtime ends: the last record
 };
 inline constexpr size_t kEventKinds = 23;

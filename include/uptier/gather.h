@@ -77,7 +77,8 @@ class GatherList {
   void source_id(std::string_view stage, std::string_view scope_hash, std::string_view key,
                  std::string_view parent_hash) noexcept;
 
-  // Says that the source cannot gather its data, and why: it is left out. The text is not copied.
+  // Says that the source cannot gather its data, and why: it is left out. `problem` is not copied;
+  // it must live until release().
   void fail(const char* problem) noexcept;
 
   std::span<const Piece> pieces() const noexcept { return pieces_; }
@@ -120,7 +121,7 @@ struct CounterBuffer {
   std::string stage;
   std::string scope_hash;
   std::vector<std::string> keys;    // one for each word
-  std::span<const uint64_t> words;  // not copied until the profile is saved or gathered
+  std::span<const uint64_t> words;  // not owned, 8-byte aligned; read at each save
   std::string parent_hash;          // of the code that this code was made from; may be empty
 };
 

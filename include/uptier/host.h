@@ -14,9 +14,9 @@
 //   - Each i64 and ref that the code still uses is unchanged in a callee-saved general register or
 //     in an aligned word of the native stack. The same holds for HostFrame::slots, and for
 //     parameters whose value a version assumes (Options::value_versions).
-//   - Or the code keeps, in place of an address, another one that `build` has computed from it by
-//     arithmetic in the current loop iteration. Such addresses must lie within the object. The base
-//     of an access is live up to the access.
+//   - In place of an address, the code may keep a derived (interior) pointer that `build` computes
+//     from it in the same loop iteration. The host must ensure that derived pointers lie within
+//     the object. The base of an access is live up to the access.
 //   - No other memory of the library holds a value that is still used. Counters, tables, logs and
 //     profiles hold words that were seen: they are not roots.
 // The host must keep objects alive that it puts into code as constants. It must not put kValue
@@ -41,7 +41,7 @@ class Host;
 // A frame that compiled code returns to the host's interpreter because a guard has failed.
 struct HostFrame {
   MethodId method;
-  uint32_t pc = 0;  // of the frame_state
+  uint32_t pc = 0;  // as passed to FunctionBuilder::frame_state
   GuardReason reason = GuardReason::kUser;
   uint32_t slot_count = 0;
   const uint64_t* slots = nullptr;  // values of the frame_state, zero-extended
@@ -54,12 +54,16 @@ class Host {
 
   // Describes the body of a method. Called when the method is first compiled and for each further
   // compilation, also for a method that was retired, until `gone`. The description must be the same
-  // each time (the same blocks in the same order). A method with a different description is not
+  // each time, instructions, constants and probes included; to change it, register another method.
+  // Only control flow and the number of calls are compared. A method that differs in these is not
   // compiled; after four such attempts the runtime stops asking for better code
   // (LossReport::unstable_bodies).
   //
-  // Thread: a calling thread or the runtime's worker. Two methods may be described at the same
-  // time, but never the same method twice.
+  // It must not call remove_methods, retire_methods, set, observe, flush, save_profile or gather,
+  // nor destroy the runtime. Thread: a calling thread or the runtime's worker. Two methods may be
+  // described at the same time, but never the same method twice.
+  // Exceptions: if memory is refused, FunctionBuilder throws std::bad_alloc. Let it pass: `build`
+  // must not be noexcept, and must throw nothing else.
   // Errors: the method stays in its present code, which may be the interpreter. If a method without
   // an interpreter fails its first compilation, its calls trap (TrapCode::kNoCode). The report has
   // the message. The default implementation refuses.
@@ -71,8 +75,9 @@ class Host {
   // for methods with MethodInfo::own_code. An instrumented copy counts at Runtime::counters(), in
   // the words of MethodInfo::own_schema.
   //
-  // The code may call any function, but it cannot end with a trap. If a function that it calls
-  // raises one (Runtime::raise), the next code that tests for a trap takes it, or it is dropped.
+  // The code may call any function, but it cannot end with a trap. If such a function calls
+  // Runtime::raise, the next compiled code that tests for a trap ends with it; if there is none,
+  // the trap is dropped.
   //
   // Thread and errors: as for `build`, except that a first compilation that fails is not tried
   // again. The default implementation refuses.
@@ -80,7 +85,7 @@ class Host {
     return Error{ErrorCode::kUnsupported, "the host has no compiler for this method"};
   }
 
-  // Returns code that `compile` made to the host: no thread runs it now or later. Called before
+  // Gives back code that `compile` has made: no thread runs it now or later. Called before
   // remove_methods of the method returns, before `gone`, or before the runtime is destroyed,
   // whichever is first. Thread: any, with locks of the runtime held, so it must not call the
   // runtime.
@@ -115,6 +120,8 @@ class Host {
   virtual const void* alias_scope() const noexcept { return this; }
 };
 
+// Copied by add_method. host_entry and host_resume must stay callable until remove_methods returns or,
+// for a retired method, until Host::gone.
 struct MethodInfo {
   // Names the method in profiles and traces. Methods may share a key, as the instances of a module
   // do; profiles then add the counts of those with the same shape. If their names or bodies differ,
@@ -147,24 +154,24 @@ struct MethodInfo {
   // compiled code again, which may call this again; see Runtime::osr_enter for the bound. If the
   // stack has no room for an exit, it traps stack_exhausted.
   //
-  // Guards that keep failing are counted. When a guard has reached Options::exit_limit (in a loop:
-  // exit_limit_loop) exit_retries times and once more, that exit takes the method's compiled code
-  // out of service for good: the method goes back to host_entry, or to baseline code if it has
-  // none. The host may change its guesses by another method (add_method, retire_methods), best
-  // before that happens: it sees every exit.
+  // Each guard has a limit of exits: Options::exit_limit (in a loop: exit_limit_loop), doubled each
+  // time it is reached. When it is reached for the (exit_retries + 1)-th time, that exit takes the
+  // method's compiled code out of service for good: the method goes back to host_entry, or to
+  // baseline code if it has none. To change its assumptions, the host adds a new method and retires
+  // this one, best before that happens: it sees every exit.
   //
-  // Thread: the one that runs the method. Errors: it must not throw. If it is null, a guard that
-  // fails in baseline code ends the call with TrapCode::kGuardFailed. Cost: about a microsecond in
-  // addition to the call.
+  // Thread: the one that runs the method. Errors: it must not throw. If host_resume is null, a
+  // guard that fails in baseline code ends the call with TrapCode::kGuardFailed. Cost: about a
+  // microsecond in addition to the call.
   uint64_t (*host_resume)(const HostFrame* frame) = nullptr;
   // True if `host_entry` may return with a trap raised (Runtime::raise). Its calls then go through
   // a few instructions that test for a trap.
   bool host_may_trap = false;
   // True if the host makes the code itself: the runtime calls `compile` and never `build`.
   bool own_code = false;
-  // With own_code. own_size is the size of the body in instructions; costs are estimated from it.
-  // own_schema says what instrumented copies count, in words; a slot with a table has only its
-  // `other` word. Without slots there is no instrumented copy.
+  // With own_code. own_size is the number of IR instructions (opcodes.h) that the body would have;
+  // costs are estimated from it. own_schema says what instrumented copies count, in words; a slot
+  // with a table has only its `other` word. Without slots there is no instrumented copy.
   uint32_t own_size = 1;
   Schema own_schema = {};
 };

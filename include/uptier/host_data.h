@@ -21,8 +21,9 @@ class HostData {
 
   // Adds data of the host to the profiles of this runtime: to the file of Options::profile, and to
   // gather(). `data` is not copied: it is written from where it lies, and must stay as it is until
-  // it is detached or the runtime has been destroyed. Files keep it as user data of this type, and
-  // merges keep equal data once (docs/profiles.md). Returns a number for detach_data.
+  // it is detached or the runtime has been destroyed. Files keep it as user data of this type; a
+  // merge of files with equal data has it once (docs/profiles.md). Returns a number for
+  // detach_data.
   //
   //   type      names the kind of data, e.g. "my.tool.table"
   //   metadata  text for readers, e.g. JSON; may be empty
@@ -43,7 +44,8 @@ class HostData {
   }
   // Adds the counters of other code: of a device, of code that the host generates, of a library.
   // They are counters in the layout of IREE's database, which merges add up and queries find by
-  // stage, scope and key. Each save reads them again. Errors: kInvalidArgument if there are not as
+  // stage, scope and key. Each save reads them again: buffer.words must live until detach_data, or
+  // until the runtime has been destroyed. Thread: any. Errors: kInvalidArgument if there are not as
   // many keys as words, for an empty or reserved stage, and for words that are not aligned.
   virtual Result<uint64_t> import_counters(CounterBuffer buffer) {
     (void)buffer;

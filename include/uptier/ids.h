@@ -2,7 +2,7 @@
 //
 // A typed id is an index that cannot be mixed up with another kind of index. Ids are plain values:
 // copyable, comparable, printable through `index()`. Index 0 is a valid id unless a type says
-// otherwise; `Id::none()` is the only invalid one.
+// otherwise. `Id::none()` is no id, and the only one that is not valid().
 #pragma once
 
 #include <compare>
@@ -34,10 +34,11 @@ class Id {
 
 struct MethodTag;
 
-// A registered method: an index below Options::max_methods, and a generation, the number of methods
-// that had this index before. Indices are used again after their methods were removed (see
-// Runtime::remove_methods). Ids are not, until an index has had kGenerations methods. So an array
-// indexed by index() stays small, and code that keeps an id compares the whole id.
+// A registered method: an index below Options::max_methods, and a generation, which counts the
+// methods that had this index before, modulo kGenerations (4,095). Indices are used again after
+// their methods were removed (see Runtime::remove_methods). Ids are used again only after an index
+// has had kGenerations methods. So an array indexed by index() stays small, and code that keeps an
+// id compares the whole id.
 template <>
 class Id<MethodTag> {
  public:
@@ -66,14 +67,14 @@ class Id<MethodTag> {
 };
 
 using MethodId = Id<MethodTag>;
-using Value = Id<struct ValueTag>;            // an SSA value of one Function
-using Block = Id<struct BlockTag>;            // a basic block of one Function
-using Variable = Id<struct VariableTag>;      // a mutable host-level slot, see builder.h
+using Value = Id<struct ValueTag>;        // an SSA value of one Function
+using Block = Id<struct BlockTag>;        // a basic block of one Function
+using Variable = Id<struct VariableTag>;  // a mutable local of the host's function, see builder.h
 using SignatureId = Id<struct SignatureTag>;  // signature of calls, within one Function
 using LoopId = Id<struct LoopTag>;  // the n-th loop header of one Function, in build order
 
-// A probe's number within its method: the same in every tier and copy. 0 is invalid; the entry
-// block is 1.
+// The number of a block, call or probe within its method (FunctionBuilder::probe has the order): the
+// same in every tier and copy. 0 is none; the entry block is 1.
 using SiteId = uint32_t;
 
 // The types of SSA values. `kRef` is a 64-bit host pointer or handle that the library never looks

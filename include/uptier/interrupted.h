@@ -5,8 +5,8 @@ namespace uptier {
 
 // Returns true if the calling thread's innermost `invoke` is to end, because of Runtime::interrupt
 // or a deadline. A host function that waits should then return; it need not raise a trap. Call it
-// when a system call returns EINTR: the signal that interrupts the thread comes again and again.
-// Cost: some loads.
+// when a system call returns EINTR: the signal is repeated about every millisecond. Returns false
+// on a thread that is not attached. Cost: some loads.
 bool interrupted() noexcept;
 
 }  // namespace uptier

@@ -2,7 +2,7 @@
 //
 //   a runtime with Options::listen  --Unix socket-->  LiveView::read() -> LiveTime
 //
-// Law: a view can only ask for the numbers. Nothing that it sends changes the process, and a view
+// Rule: a view can only ask for the numbers. Nothing that it sends changes the process, and a view
 // that does not read what it asked for delays nobody: neither code, nor the runtime's end.
 #pragma once
 
@@ -78,8 +78,9 @@ class LiveView {
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
 
-  // Asks for the numbers of now and waits for them, a few seconds at most. Errors: kNotFound (the
-  // process or its runtime has ended), kIo (no answer), kCorruptInput (not an answer).
+  // Asks for the numbers of now and waits for them, at most 5 seconds for each part of the answer.
+  // Errors: kNotFound (the process or its runtime has ended), kIo (no answer), kCorruptInput (not
+  // an answer).
   Result<LiveTime> read();
 
  private:

@@ -5,8 +5,7 @@
 //
 // Compiled code writes only numbers: a record for each argument, in a row, with a tag that names
 // the format and the argument. Text is made when the records are read. Like all probes, log() does
-// nothing in plain copies of the code: a call leaves records if it is sampled, all of its lines or
-// none.
+// nothing in plain copies of the code: a sampled call logs all of its lines, other calls log none.
 #pragma once
 
 #include <cstdint>

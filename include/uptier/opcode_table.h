@@ -33,7 +33,7 @@
   X(kSext8,         SEXT8,          "sext8",          kUnary,        kMaskInt,   kPure)                                 \
   X(kSext16,        SEXT16,         "sext16",         kUnary,        kMaskInt,   kPure)                                 \
   X(kSext32,        SEXT32,         "sext32",         kUnary,        kMaskI64,   kPure)                                 \
-  /* overflow: 1 when the signed result of add, sub, mul does not fit; or trap integer_overflow */                      \
+  /* *_overflows: 1 if the signed result does not fit, else 0; *_trap: the result, or trap integer_overflow */          \
   X(kAddOverflows,  ADD_OVERFLOWS,  "add_overflows",  kCompare,      kMaskInt,   kCommutes)                             \
   X(kSubOverflows,  SUB_OVERFLOWS,  "sub_overflows",  kCompare,      kMaskInt,   kPure)                                 \
   X(kMulOverflows,  MUL_OVERFLOWS,  "mul_overflows",  kCompare,      kMaskInt,   kCommutes)                             \
@@ -116,10 +116,10 @@
   X(kKnownCount,    KNOWN_COUNT,    "known_count",    kKnownCount,   kMaskI64,   kPure)                                 \
   X(kFrameState,    FRAME_STATE,    "frame_state",    kFrameState,   kMaskNone,  kPinned)                               \
   X(kGuard,         GUARD,          "guard",          kGuard,        kMaskNone,  kPinned | kCanTrap)                    \
-  /* many stores in one, which only the optimizing compiler makes: see Shape::kBulk */                                  \
+  /* made by the optimizing compiler only; hosts cannot use them: see Shape::kBulk */                                   \
   X(kFill,          FILL,           "fill",           kBulk,         kMaskNone,  kWrites | kCanTrap)                    \
   X(kCopy,          COPY,           "copy",           kBulk,         kMaskNone,  kReads | kWrites | kCanTrap)           \
-  /* what the library describes giant bodies with, and hosts do not: see Shape::kFrameMemory */                         \
+  /* made by the library for very large bodies; hosts cannot use it: see Shape::kFrameMemory */                         \
   X(kFrameMemory,   FRAME_MEMORY,   "frame_memory",   kFrameMemory,  kMaskRef,   kPinned)
 
 // Reasons why a call ended without a result. Printed as the text that WebAssembly's tests use.

@@ -40,7 +40,7 @@ enum class Shape : uint8_t {
   kTrap,          // aux: TrapCode
   kTrapIf,        // i32; aux: TrapCode           traps when the operand is not 0
   kLoopHeader,    // slots...; aux: LoopId, imm: host pc
-  kProbe,         // optional value; aux: site, imm: ProbeKind, its tag 32 bits up
+  kProbe,         // optional value; aux: site, imm: ProbeKind in bits 0-31, tag in 32-63
   kKnownCount,    // aux: site -> T               see "Known counts" below
   kFrameState,    // slots...; aux: inline depth, imm: host pc
   kGuard,         // i32; aux: GuardReason        deopts to the last frame_state when 0
@@ -76,13 +76,15 @@ enum TypeMask : uint8_t {
 
 // The effects of an instruction besides its result.
 enum Effect : uint8_t {
-  kPure = 0,       // same operands, same result: may be merged, moved, deleted
-  kCanTrap = 1,    // may end the call with a trap: never deleted, never hoisted above a guard
+  kPure = 0,  // same operands, same result: may be merged, moved, deleted
+  // May end the call with a trap: not deleted unless an equal instruction dominates it, and not hoisted
+  // above a guard. Loads and stores can trap only with kMemTraps.
+  kCanTrap = 1,
   kReads = 2,      // reads memory
   kWrites = 4,     // writes memory or has another side effect
   kEndsBlock = 8,  // a terminator
   kCommutes = 16,  // operands may be swapped
-  kPinned = 32,    // is not moved, although it computes nothing (probe, loop_header, ...)
+  kPinned = 32,    // neither moved nor deleted, even if it has no result (probe, loop_header, ...)
 };
 
 enum class Opcode : uint8_t {
@@ -118,27 +120,27 @@ enum MemFlags : uint8_t {
   kMemNone = 0,
   kMemTraps = 1,  // a fault at this address is a trap out_of_bounds_memory
   // Load: the memory never changes while the function runs. It may be read at any time meanwhile,
-  // also before guards and branches that precede the load. So do not use it for fields of a value
-  // whose kind is guarded.
+  // also before guards and branches that precede the load. So do not use it for a field that exists
+  // only if a guard has passed.
   kMemInvariant = 2,
   kCallMayTrap = 4,  // call_host, call_indirect: the callee may raise a trap
-  kMemFenced = 8,    // with kMemTraps: kFenceBytes before the base and before base + 2^32 fault
-  // call_host: the callee (ref any, ref base, i32 to, i32 from, i32 n) -> i32 copies n bytes from
-  // base + from to base + to, as memmove does, and returns 0. If one of these bytes may not be
-  // accessed, it stores nothing and returns 1. Optimized code copies without the call if n is a
-  // small constant, or was nearly always the same small number. An inaccessible byte must then
-  // fault, and the fault is a trap out_of_bounds_memory at the call; if the call returns 1, the
-  // host raises that trap itself.
+  kMemFenced = 8,    // with kMemTraps: there are guard regions, see kFenceBytes
+  // call_host: the callee (ref context, ref base, i32 to, i32 from, i32 n) -> i32 copies n bytes
+  // from base + from to base + to, as memmove does, and returns 0; `context` is the host's. If one
+  // of these bytes may not be accessed, it stores nothing and returns 1. Optimized code copies
+  // without the call if n is a small constant, or was nearly always the same small number. An
+  // inaccessible byte must then fault, and the fault is a trap out_of_bounds_memory at the call; if
+  // the call returns 1, the host raises that trap itself.
   kCallCopies = 16,
-  // call_host: the same for (ref any, ref base, i32 to, i32 byte, i32 n) -> i32, which stores the
-  // low 8 bits of `byte` n times from base + to on.
+  // call_host: the same for (ref context, ref base, i32 to, i32 byte, i32 n) -> i32, which stores
+  // the low 8 bits of `byte` n times from base + to on.
   kCallFills = 32,
 };
 
-// The fence of an access, in bytes. With kMemFenced the host promises that this many bytes before
-// the base, and as many before base + 2^32, fault. So an i32 index that is a sum may become part of
-// the address: if the sum had wrapped around below zero, the access would lie in one of the two
-// fences.
+// The size of a guard region, in bytes. With kMemFenced the host promises that accesses to the last
+// kFenceBytes below the base, and to the last kFenceBytes below base + 2^32, fault. So an i32 index
+// that is a sum may become part of the address: if the sum had wrapped around below zero, the
+// access would lie in one of the two regions.
 inline constexpr uint32_t kFenceBytes = 64 << 10;
 
 // Alias classes, in the upper half of the flags of loads and stores. Accesses of different classes
@@ -178,7 +180,7 @@ const char* guard_reason_name(GuardReason reason);
 //   kValue       any          counts each value; also the sum, minimum and maximum
 //   kLog         any          one record per visit, with the probe's tag, in a ring of the thread
 //   kCounter     i32 or i64   adds the value to one word
-//   kHit         none, any    adds 1; a value is ignored
+//   kHit         none, any    adds 1, like a kCounter of 1; a value is ignored
 //   kGauge       any          keeps the last value
 //   kRange       i32 or i64   number of values, sum, minimum and maximum
 //

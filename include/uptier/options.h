@@ -60,7 +60,7 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(count, interval, 16, 1, 1u << 27, "calls",                                                     \
     "mean gap between sampled calls; 1 samples every call")                                        \
   X(flag, adaptive, true, 0, 1, "flag",                                                            \
-    "rates start at every call and widen to `interval` and beyond, most where the profile is known") \
+    "sampling starts at every call and slows down to `interval` and beyond, as the profile gets accurate") \
   X(real, overhead_budget, 0.01, 0.0, 1.0, "share of CPU time",                                    \
     "limit for the cost of instrumentation, while adaptive; 0 means no limit")                     \
   X(flag, observe_optimized, true, 0, 1, "flag",                                                   \
@@ -82,7 +82,7 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(count, workers, 1, 0, 1, "threads",                                                            \
     "background compile threads; with 0, the calling thread compiles when it flushes")             \
   X(flag, measure_rates, true, 0, 1, "flag",                                                       \
-    "measure compile_ns and speedup; if off, and with adaptive=off, no decision depends on a clock") \
+    "measure compile_ns, baseline_ns and speedup; off, with adaptive=off: no decision uses a clock") \
   X(flag, value_versions, true, 0, 1, "flag",                                                      \
     "a method whose parameter is nearly always one value gets a version for it, with a guard at its start") \
   X(count, max_recompiles, 8, 0, 1000, "versions",                                                 \
@@ -90,13 +90,13 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(flag, deopt_cold, false, 0, 1, "flag",                                                         \
     "optimized code omits blocks that no sample has run; if reached, it deoptimizes to baseline code") \
   X(count, exit_limit, 100, 1, 1u << 24, "exits",                                                  \
-    "exits at one site after which the method is optimized again, at once; doubles each time")     \
+    "exits at one site after which code without its assumption is made; doubles each time")        \
   X(count, exit_limit_loop, 5, 1, 1u << 24, "exits",                                               \
     "exit_limit for a site in a loop")                                                             \
   X(count, exit_retries, 3, 0, 16, "times",                                                        \
-    "times that a site reaches its limit before it is banned; if it is a guard, optimizing ends")  \
+    "times that a site may reach its limit; then its assumption ends (a host's guard: all optimizing)") \
   X(count, max_methods, 1u << 16, 1, 1u << 20, "methods",                                          \
-    "methods at a time; reserves 128 bytes of address space per thread and method")                \
+    "methods at a time; reserves 128 bytes of address space per thread and method (by default 8 MiB)") \
   X(count, removed_kept, 1024, 0, 1u << 20, "methods",                                             \
     "number of removed methods the report and profile still list (fewer if max_methods runs out)") \
   X(count, decisions_kept, 1u << 15, 1, 1u << 24, "decisions",                                     \
@@ -110,7 +110,7 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(count, stack_reserve, 256u << 10, 32u << 10, 1u << 28, "bytes",                                \
     "stack for host functions below the limit at which calls trap stack_exhausted")                \
   X(count, max_stack, 64u << 20, 64u << 10, 1u << 30, "bytes",                                     \
-    "stack that compiled code may use at most, if the thread has that much")                       \
+    "most stack of guest code and host functions, from where the thread attached (a smaller stack: less)") \
   X(count, max_queue, 1024, 1, 1u << 20, "requests",                                               \
     "compile requests that wait; if full, the least urgent is dropped (and requested again later)") \
   X(count, fuel, 0, 0, 1ull << 62, "calls and iterations",                                         \
@@ -128,7 +128,7 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(count, max_compile_ms, 1000, 1, 1u << 30, "ms",                                                \
     "processor time for one optimizing compilation; then it is abandoned, and the method is not changed") \
   X(flag, blind_constants, false, 0, 1, "flag",                                                    \
-    "encrypt large constants in code, so that a guest cannot choose bytes of the code")            \
+    "hide constants outside -65536 .. 65535 by random keys, so that a guest cannot choose bytes of the code") \
   X(flag, landing_pads, false, 0, 1, "flag",                                                       \
     "emit ENDBR64 where indirect calls and jumps land, for processors that enforce it (CET)")      \
   X(count, profile_lock_ms, 5000, 0, 1u << 30, "ms",                                               \
@@ -157,7 +157,7 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(count, burst, 32, 1, 1u << 20, "iterations",                                                   \
     "loop iterations counted once a loop header has switched to the instrumented copy")            \
   X(real, epsilon, 0.02, 1e-4, 1.0, "distance",                                                    \
-    "a profile this near the truth (odds 95 %) is known; its method is then sampled ever more thinly") \
+    "error bound (share of executions, confidence 95 %) from which on a method is sampled ever more rarely") \
   X(count, copy_after, 512, 1, 1u << 30, "calls",                                                  \
     "calls of optimized code after which its instrumented copy is made")                           \
   X(count, optimized_interval, 16384, 1, 1u << 27, "calls",                                        \
@@ -195,13 +195,13 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(flag, trials, true, 0, 1, "flag",                                                              \
     "time a new version against the one that it replaces; needs measure_rates")                    \
   X(real, baseline_ns, 1.0, 0.0, 1e6, "ns per IR instruction",                                     \
-    "assumed cost of running baseline code")                                                       \
+    "assumed cost of running baseline code, until it is measured; if set, it is not measured")     \
   X(real, value_share, 0.95, 0.5, 1.0, "share",                                                    \
-    "share of a parameter's samples that must agree before its method is specialized")             \
+    "share of a parameter's samples with one value, from which on a version for that value is made") \
   X(count, value_samples, 64, 1, 1u << 30, "samples",                                              \
-    "samples of a parameter needed before its method is specialized")                              \
+    "samples of a parameter needed before a version for its value is made")                        \
   X(real, miss_share, 0.2, 0.0, 1.0, "share",                                                      \
-    "share of a specialized version's calls that may have other values; above, it is taken back")  \
+    "share of such a version's calls that may have other values; above, it is taken back")         \
   X(count, drift_samples, 256, 1, 1u << 30, "samples",                                             \
     "samples of an optimized version before drift makes a new one; doubles each time")             \
   X(count, cold_samples, 64, 1, 1u << 30, "samples",                                               \
@@ -211,7 +211,7 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(flag, pack_code, true, 0, 1, "flag",                                                           \
     "bodies share pages of code, their cold parts are apart; if off, each has pages of its own")   \
   X(flag, relay_code, true, 0, 1, "flag",                                                          \
-    "move code together when holes lie between it, so that pages become free; needs pack_code")      \
+    "compact the code cache when it is fragmented, so that pages become free; needs pack_code")    \
   X(SampleEngine, sample_engine, SampleEngine::kTaskClock, 0, 1, "mode",                           \
     "task_clock | cpu_timer; where the kernel refuses task_clock, it is cpu_timer (logged)")       \
   X(count, sample_ring_bytes, 1u << 19, 1u << 12, 1u << 28, "bytes per thread",                    \
@@ -261,8 +261,9 @@ struct Options {
   LogFunction log = nullptr;
   void* log_user = nullptr;
 
-  // Reads UPTIER_<FIELD> for every row (and UPTIER_STRESS, UPTIER_OPT_RANGE,
-  // UPTIER_TIME_LOOPS, UPTIER_PROFILE, UPTIER_LISTEN) through secure_getenv.
+  // Reads UPTIER_<FIELD> for every row (and UPTIER_STRESS, UPTIER_OPT_RANGE, UPTIER_TIME_LOOPS,
+  // UPTIER_PROFILE, UPTIER_LISTEN) through secure_getenv. Other variables are ignored. Errors: as
+  // for `set`.
   static Result<Options> from_env();
   // Sets one field from text; bytes also as 64K, 64M or 1G (of 1,024). Errors: kNotFound, or
   // kInvalidArgument with the legal range.

@@ -17,7 +17,7 @@ struct Plan {
   bool from_host = false;            // a frame of the host's interpreter enters the loop
   bool use_profile = false;
   // The version assumes the usual values of its parameters: a guard at its start sends other calls
-  // to the version that already exists. Never requested from a host.
+  // to the version that already exists. Host::compile never gets such a plan.
   bool for_values = false;
 
   friend bool operator==(const Plan&, const Plan&) = default;

@@ -1,11 +1,11 @@
 // planned_host.h: a host whose interpreter learns which assumptions compiled code should make.
 //
 // Host::build must return the same description each time, while the interpreter goes on learning.
-// So the observations of a function are copied once, into a Plan, when its method is first
-// described, and every build reads only the plan. A plan that turns out wrong too often is given
-// up: the function gets another method, whose plan is made from all observations up to then.
-// Observations only grow, so each kind of surprise happens to a function once, and the last plan
-// guesses nothing.
+// So the observations of a function are copied once, into a HostPlan (not the Plan of plan.h), when
+// its method is first described, and every build reads only the plan. A plan that turns out wrong
+// too often is given up: the function gets another method, whose plan is made from all observations
+// up to then. Observations only grow, so each kind of surprise happens to a function once, and the
+// last plan guesses nothing.
 //
 // The old method is retired (Runtime::retire_methods). Calls of it that are under way, including
 // recursive ones, run to their end in their present code, and may leave it by its plan, which is
@@ -61,8 +61,8 @@ class PlannedHost : public Host {
   explicit PlannedHost(Runtime& runtime, PlanLimits limits = {});
 
   // Registers a method for a function, the first or the next one. Errors: as Runtime::add_method;
-  // kInvalidArgument for a number, or a function_index of info(), of more than 20 bits, and for too
-  // many plans of a function to be numbered.
+  // kInvalidArgument for a number, or a function_index of info(), of more than 20 bits, and for the
+  // 4,097th method of a function.
   Status add(uint32_t function);
   // Returns the function's latest method.
   MethodId method(uint32_t function) const;
@@ -83,7 +83,7 @@ class PlannedHost : public Host {
   // on.
   virtual MethodInfo info(uint32_t function) = 0;
   // Say that the function must be called by `entry` from now on, and that its loops count down at
-  // `countdown`.
+  // `countdown`. Called in add, loop_is_hot, exited and replan, on their thread.
   virtual void entry_changed(uint32_t function, const void* entry) = 0;
   virtual void countdown_changed(uint32_t function, LoopCountdown countdown) = 0;
   // Copies the observations of a function. `guess`: whether code may assume them, protected by

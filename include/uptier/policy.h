@@ -15,8 +15,8 @@
 //   speedup  of optimized code over baseline code, measured by trials of both; before that, assumed
 //   rate   ns per instruction in the optimizing compiler, measured in this process from the start
 //          on; compile_ns if measuring is off
-//   cost   instructions * rate * (1 + queue / 64), so that a long queue raises the bar; `queue`
-//          falls only when the queue is half as long, so it does not swing with each request
+//   cost   instructions * rate * (1 + queue / 64), so that a long queue raises the bar; `queue` is
+//          the length with hysteresis: it falls only when the length is below half of it
 //
 // a method is worth a better version when
 //
@@ -27,8 +27,8 @@
 //   keep        if (1) does not hold, a version is being made, or the method has its best version
 //   keep        if it has fewer than min_samples samples, saved ones included, unless waiting cannot
 //               help (no copy can be made, or all threads that call it end soon)
-//   specialize  if (1) holds and the profile has min_samples samples
-//   recompile   if (1) holds, and there will be no profile; or if the method is still in
+//   specialize  (optimize with the profile) if (1) holds and the profile has min_samples samples
+//   recompile   (optimize without it) if (1) holds, and there will be no profile; or if the method is still in
 //               Tier::kHost, whose cost is unknown, and has been called, or its loop has iterated,
 //               as often as its first flush needs
 //
@@ -59,7 +59,7 @@
 //           version was requested for them * baseline_ns
 //
 // Exits, trials of two versions, and versions for values are decided by similar rules, which
-// replay() knows as well (tiering/policy).
+// replay() knows as well.
 #pragma once
 
 #include <cstdint>
@@ -72,8 +72,10 @@
 
 namespace uptier {
 
+// kKeep: no new version. kRecompile: optimize without the profile. kSpecialize: optimize with it. The
+// others occur in logs only (DecisionRecord::action); a Policy must not return them.
 enum class Action : uint8_t { kKeep, kRecompile, kSpecialize, kRollBack, kReInstrument, kBan };
-const char* action_name(Action a);
+const char* action_name(Action a);  // "keep", ...; static storage
 
 // The inputs of a decision about one method.
 struct MethodSnapshot {
@@ -85,8 +87,8 @@ struct MethodSnapshot {
                                      // threads go on calling
   bool failed = false;               // an optimizing compilation failed before
   bool excluded = false;             // its hash lies outside Options::opt_range
-  bool guard_banned = false;         // a guard that its host declared was banned, so it cannot be
-                                     // optimized
+  bool guard_banned = false;         // a guard of the host has failed too often (exit_retries), so
+                                     // the method is not optimized any more
   uint32_t instructions = 0;         // of the IR
   uint32_t loops = 0;
   uint32_t optimized_versions = 0;  // made so far
@@ -123,6 +125,8 @@ struct SystemSnapshot {
   double baseline_ns = 0;  // measured, likewise
 };
 
+// The Options of the same names, which have units and ranges. trial_z: critical value of the rank test
+// of a trial. trial_margin: least relative slowdown for which a version is rolled back.
 struct PolicyOptions {
   PolicyMode mode = PolicyMode::kAuto;
   uint64_t min_samples = 2;
@@ -137,7 +141,7 @@ struct PolicyOptions {
   double epsilon = 0.02;
   double trial_z = 3.1;  // odds of one in a thousand
   double trial_margin = 0.05;
-  // Options of the rules in value_policy.h.
+  // For versions that are made for one value of a parameter.
   double value_share = 0.95;
   uint64_t value_samples = 64;
   double miss_share = 0.2;
@@ -157,7 +161,7 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
 
 // Returns why every answer but keep would be refused, or null: an optimizing compilation failed, a
 // version is being made, there are too many, and so on. `loop` is the loop where the version would
-// be entered; none for one that calls enter. Pure.
+// be entered; none for one that calls enter. Pure; static storage.
 const char* obstacle(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o,
                      LoopId loop = LoopId::none());
 

@@ -1,8 +1,8 @@
 // profile.h: observations of methods, as plain data that can be merged.
 //
-// Rule: merge is associative and commutative, saturates at 2^64-1 and reports it, loses no count,
-// and never adds counts of different code. A profile is advice: any counts are legal, also 0,
-// 2^64-1 and counts that contradict each other.
+// Rule: merge is associative and commutative, saturates at 2^64-1, and never adds counts of
+// different code. MergeReport says what saturated or was left out. A profile is advice: any counts
+// are legal, also 0, 2^64-1 and counts that contradict each other.
 #pragma once
 
 #include <compare>
@@ -27,9 +27,9 @@ namespace uptier {
 // one first. A table counts by key as far as it has room; `other` counts the rest.
 //
 // Loops: `timed` of the entries were timed, through all their (timed) iterations. squares is the
-// sum of cycles^2 over them, corrected to the value that independent draws would give, because
-// executions that are timed in a row are alike (sampler/loop_timer.h). An execution that is being
-// timed counts as an entry when it is over. Logs: `events` includes the lost ones.
+// sum of cycles^2 over them, corrected for the correlation of executions that are timed in a row,
+// so that it gives the variance of independent samples. An execution that is being timed counts as
+// an entry when it is over. Logs: `events` includes the lost ones.
 enum class SlotKind : uint8_t {
   kBlock = 1,   // [count] of executions
   kEdge,        // [count] of transitions
@@ -99,8 +99,8 @@ struct Schema {
   // Returns the number of words of all slots: the size of MethodProfile::counts.
   uint32_t words() const;
 
-  // Returns the number of words in the data of an id: words(), and two for each table entry.
-  // O(slots).
+  // Returns the number of words in one InstrumentationData (trace.h): words(), and two for each
+  // table entry. O(slots).
   uint64_t data_words() const;
 
   // Fails unless the version is known, slots ascend strictly by (kind, site), no site is 0, every
@@ -176,15 +176,16 @@ Estimate estimate_of(uint64_t count, uint64_t estimate, uint64_t samples);
 
 // The observations of one method.
 //
-// A saved profile describes all that ran. Calls are exact. Baseline code is sampled. Optimized code
-// counts the rounds of its loops exactly (Options::count_optimized); how its other blocks share these
-// counts follows from samples, and edges are fitted to the blocks. docs/accuracy.md says how true
-// that is. Executions of a body that was inlined are in Profile::inlined.
+// A saved profile describes all that ran. Calls of entries are exact; calls that were inlined are
+// in Profile::inlined. Baseline code is sampled. Optimized code counts the iterations of its loops
+// exactly (Options::count_optimized); how its other blocks share these counts follows from samples,
+// and edges are fitted to the blocks. docs/accuracy.md says how true that is.
 //
-// Profiles made from traces, and those of count_optimized=off, describe only the code that was
-// sampled. While a method runs in plain optimized code, their shares do not change and their totals
-// fall behind: an estimate and its interval then describe the part that could be observed, and `calls`
-// may be greater than the estimate of the entry block.
+// Profiles made from traces, and with count_optimized=off, describe only the code that was sampled;
+// with count_optimized=off, `calls` lacks direct calls between optimized methods. While a method
+// runs in plain optimized code, their shares do not change and their totals fall behind: an
+// estimate and its interval then describe the part that could be observed, and `calls` may be
+// greater than the estimate of the entry block.
 struct MethodProfile {
   MethodKey key;
   std::string name;
@@ -196,8 +197,8 @@ struct MethodProfile {
   Tables tables;               // without empty tables and empty entries
   uint64_t calls = 0;          // counted by the stub
   uint64_t sampled_calls = 0;  // calls in which `counts` were observed
-  // Calls of runs that observed nothing of the method's blocks: they have no counts, and estimates that
-  // follow from the calls, the iterations, and the code alone.
+  // Calls in processes that took no sample of the method. The estimates of their blocks follow from
+  // calls, iterations and the control flow.
   uint64_t guessed_calls = 0;
   uint64_t iterations = 0;  // arrivals at loop headers, both from outside of the loop and from its
                             // end
@@ -385,7 +386,7 @@ struct MergeReport {
 // all other code is in `other_code`, in whatever order profiles are merged. A reader that knows the
 // code takes the profile with its hash. Malformed methods (see check) are dropped. Different
 // intervals become 0; of different names and times the greater is kept. The sum is marked `behind`
-// if one of the sides is.
+// if one of the sides is. Throws std::bad_alloc; `into` may then have a part of the sum.
 //
 // Blocks and sites of inlined bodies are united; the numbers of blocks are summed, the numbers of
 // sites as for a method. If the code differs, the body with the greater hashes is kept, as for
@@ -410,8 +411,8 @@ uint64_t trim(Profile& profile, size_t entries);
 // for equal shares, 0 if nothing is shared. Two profiles without any count are equal (1); if only
 // one has counts, the value is 0. The other fields are shares of A and B, 0..1: in methods that
 // only one side has, and in methods whose code differs. Both add nothing to `value`. If a method's
-// code is the same but was observed with other options, only the sites of both sides are in A and
-// B.
+// code is the same but was observed with other options, A and B have only the sites that both sides
+// have.
 //
 // The keys and their amounts, by kind:
 //   block, edge, counter   sites: their estimates
@@ -484,7 +485,8 @@ double overlap(const Profile& a, const Profile& b);
 // greatest entries change; their estimates move along, and the sum stays the same.
 //
 // Events that break the rules of trace.h are refused with an error and do not change the
-// collection. Data in a later format, and data about a type, is counted in `skipped` and left out.
+// collection. Data in a later format, and data whose description begins with a type handle
+// (BulkType), is counted in `skipped` and left out.
 class ProfileBuilder {
  public:
   Status add(const TraceEvent& event);
@@ -559,7 +561,10 @@ std::string to_text(const InlinedBodies& bodies, const Profile& names);
 //       iterations 90
 //       bursts 5
 //       interval 16
-//       weight_squares 17664               # may be left out, as time and behind; it is 0 then
+//       weight_squares 17664               # it and the next three may be left out, and are 0 then
+//       guessed 12
+//       time 1764201600
+//       behind 1
 //       cfg 0x0123456789abcdef
 //       block 1 64 ~1024                   # kind, site, count, estimate
 //       block 2 3                          # without ~ the estimate is the count

@@ -1,10 +1,10 @@
 // profile_calls.h: the calls in a profile: callers, callees, numbers of calls, the order of first
 // calls, and the time of call paths.
 //
-// Rule: merge is associative and commutative, and saturates. Nothing here changes a result. Call
-// sites are used to match a method that was edited (profile/algebra/match.h). The graph decides which
-// methods of a saved profile are compiled one after the other, and so lie together. The order is
-// kept for tools.
+// Rule: merge is associative and commutative, and saturates. This data never changes what a program
+// computes. Call sites are used to match a method that was edited (profile/algebra/match.h). The
+// graph decides which methods of a saved profile are compiled one after the other, and so lie
+// together. The order is kept for tools.
 #pragma once
 
 #include <algorithm>
@@ -100,7 +100,7 @@ class SiteLists {
 // The parts of a body that help to find it again after it has changed.
 struct CodeShape {
   uint64_t cfg_hash = 0;
-  SiteLists successors;         // of block site i + 1, in order
+  SiteLists successors;         // list i: of the block with site i + 1, in the order of its edges
   std::vector<Anchor> anchors;  // in build order
 
   bool empty() const { return successors.empty(); }
@@ -108,18 +108,21 @@ struct CodeShape {
   friend auto operator<=>(const CodeShape&, const CodeShape&) = default;
 };
 
-// The position of a method's first call among all first calls, from 0. Sums over runs; their ratio
-// is the mean position.
+// When a method was called first: the sum over runs of its position (from 0) among all first calls
+// of the run, and the number of these runs.
 struct FirstCall {
   uint64_t positions = 0;
   uint64_t runs = 0;  // in thousandths, so that it can be scaled
 
+  // Returns the mean position.
   double mean() const {
     return runs == 0 ? 0 : 1000.0 * static_cast<double>(positions) / static_cast<double>(runs);
   }
   friend bool operator==(const FirstCall&, const FirstCall&) = default;
 };
 
+// The calls of a profile: the shape of each method's code, the estimated calls of each pair, and the
+// order of first calls.
 struct CallProfile {
   static constexpr uint64_t kOneRun = 1000;  // of FirstCall::runs
 

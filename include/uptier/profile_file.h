@@ -21,7 +21,7 @@
 
 namespace uptier {
 
-// Names the data of one run: the time of writing, and a hash.
+// Identifies a run, so that it is counted once: the time of writing, and a hash.
 struct UploadId {
   uint64_t time = 0;  // Unix time, seconds
   uint64_t hash = 0;
@@ -54,8 +54,8 @@ struct ProfileInfo {
 // An instrument that another tool has written to a file, in the layout of IREE's database.
 struct ForeignInstrument {
   std::string type;                // e.g. "iree.instrument.counter"
-  std::string stage;               // the stage that queries it; never kQueryStage, which is
-                                   // Uptier's
+  std::string stage;               // the compiler or tool that queries it; never kQueryStage,
+                                   // which is Uptier's
   std::string scope_hash;          // hash of the code that contains it
   std::string scope_key;           // its place there
   std::string metadata;            // JSON, or empty
@@ -117,6 +117,7 @@ Result<ProfileFile> profile_from_file(std::span<const std::byte> file);
 
 // Returns the file of a profile, with one segment. Malformed methods and inlined bodies (see their
 // `check`), and those beyond 32 MiB, are left out; `dropped` (may be null) receives their number.
+// Throws std::bad_alloc.
 //
 //   log    the decisions of the run, in text, or empty
 //   calls  call data of the profile, or null

@@ -5,9 +5,10 @@
 // A key is the kind of an observation and its site, such as "counter#5". Profile files carry
 // instrument tables with the same keys for IREE's tools; blocks, edges, loops and call targets,
 // which those tables do not have, have keys of the same form. The scope is the CFG hash of the code
-// that asks, so an answer never comes from other code. Several methods may have one shape. Then the
-// counts of all of them are added, a range holds all their values, and `methods` is their number.
-// "0x...@name" asks only for the method of that name.
+// that asks, so an answer comes from this code or, if a source id names one, from its parent
+// (ProfileAnswer::changes). Several methods may have one shape. Then the counts of all of them are
+// added, a range holds all their values, and `methods` is their number. "0x...@name" asks only for
+// the method of that name.
 //
 // An inlined body may behave differently from other calls of its method. To ask for the
 // observations of an inlined body, prefix the key with the path of calls that lead to it from the
@@ -95,7 +96,7 @@ struct ProfileAnswer {
   friend bool operator==(const ProfileAnswer&, const ProfileAnswer&) = default;
 };
 
-// The stage of Uptier's own instruments.
+// A stage is the compiler or tool that queries an instrument. This one is Uptier's.
 inline constexpr std::string_view kQueryStage = "uptier";
 
 // Answers from a profile. Nothing for an unknown stage, scope or key, and for a site without
@@ -109,12 +110,13 @@ std::optional<ProfileAnswer> query(const MethodProfile& method, SlotKind kind, S
 // Answers for one site of an inlined body.
 std::optional<ProfileAnswer> query(const InlinedBody& body, SlotKind kind, SiteId site);
 
+// The longest chain of parents that a query follows.
+inline constexpr uint32_t kMostChanges = 16;
 // Answers from the bytes of a file. Uptier's own stage is answered from the methods; other stages
 // are answered from the instrument tables that other tools have written to the file (counters of
-// one word; ranges with the same five words as ours), merged like ForeignTables. If the scope has
-// no such instrument, but an "instrument.source.id" (gather.h) names its parent, the parent is
-// asked, and so on, at most kMostChanges times.
-inline constexpr uint32_t kMostChanges = 16;
+// one word; ranges of count, 16-byte sum, minimum and maximum), merged like ForeignTables. If the
+// scope has no such instrument, but an "instrument.source.id" (gather.h) names its parent, the
+// parent is asked, and so on, at most kMostChanges times.
 std::optional<ProfileAnswer> query(std::span<const std::byte> file, std::string_view stage,
                                    std::string_view scope_hash, std::string_view key);
 

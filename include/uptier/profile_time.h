@@ -16,7 +16,8 @@ namespace uptier {
 
 // The kinds of places that time goes to: methods, and four others. kRuntime: the library, on behalf of guest
 // code (slow paths, exits, probes). kHost: host functions that guest code called. kCompiling: the
-// library describes or compiles a method, or waits. kOutside: host code that no guest code called.
+// thread describes or compiles a method, or is between begin_blocked() and end_blocked(). kOutside: host
+// code that no guest code called.
 enum class TimePlace : uint8_t { kMethod, kRuntime, kHost, kCompiling, kOutside };
 inline constexpr uint32_t kTimePlaces = 5;
 // Returns "method", "runtime", "host", "compiling" or "outside".
@@ -30,8 +31,10 @@ struct ShareEstimate {
   double high = 1;
 };
 
-// Returns the share `part / whole` of a time that was sampled with `squares`, the sum of the squares of
-// the samples' weights (in the units of part and whole). 0 to 1 if nothing was sampled.
+// Returns the share `part / whole` of a time that was sampled with `squares`, the sum of the
+// squares of the samples' weights. All three have one unit: TimeProfile::squares and
+// LiveTime::squares are in us^2, so pass microseconds with them; TimeReport::squares is in ns^2. 0
+// to 1 if nothing was sampled.
 ShareEstimate share_of_time(double part, double whole, double squares);
 
 // One element of a call path.
@@ -75,7 +78,8 @@ struct TimeProfile {
 
   bool empty() const { return sampled_ns == 0 && root.callees.empty(); }
 
-  // Adds a sample with these frames, outermost first.
+  // Adds samples that stand for `ns` at a path, outermost frame first. The caller updates asked_ns
+  // and squares.
   void add(const std::vector<PathFrame>& path, uint64_t samples, uint64_t ns);
 
   TimeProfile& operator+=(const TimeProfile& other);

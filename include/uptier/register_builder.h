@@ -100,7 +100,8 @@ class RegisterBuilder {
   // Describes the instruction at `at_`. A jump must end the block by flow or flow_if. If the block
   // has ended in another way, set `alive_` to false.
   virtual void instruction() = 0;
-  // Converts a value to the form of another type, which is a join of its own type with others.
+  // Converts `v` from the form of `from` to the form of `to`, which is a join of `from` with other
+  // types.
   virtual Value convert(Value v, T from, T to) = 0;
 
   // ---- Registers
@@ -117,6 +118,8 @@ class RegisterBuilder {
   Variable variable(int reg, Type form);
 
   // ---- Paths
+  // Ends the block with a jump to a place, and converts registers to the types there. flow_if: to
+  // `yes` if `condition` (i32) is not 0, else to `no`.
   void flow(uint32_t to);
   void flow_if(Value condition, uint32_t yes, uint32_t no);
   // Continues in a block of the host's own, whose predecessors must all exist.

@@ -19,11 +19,13 @@ struct DecisionRecord {
   uint64_t sequence = 0;
   MethodId method;
   std::string method_name;
-  // Decisions of the policy: keep, recompile, specialize, roll_back, re_instrument, ban; followed
-  // by " osr:n" for code that is entered at loop n. Events that are no decisions: match and drop (a
-  // saved profile belongs to other code), newer (a frame of older code loops while newer code
-  // exists), set (an option was changed by Runtime::set or observe; has no method), relay (code was
-  // moved; has no method).
+  // Decisions: keep, recompile (optimize without the profile), specialize (optimize with it, or for
+  // a value), roll_back (an optimized version is taken out of service), ban (an assumption is not
+  // made again), re_instrument (the profile has drifted; sampling starts again); followed by
+  // " osr:n" for code that is entered at loop n. Events that are no decisions: match (a saved
+  // profile of other code was matched to this code), drop (it could not be used), newer (a frame of
+  // older code loops while newer code exists), set (an option was changed by Runtime::set or
+  // observe; has no method), relay (code was moved; has no method).
   std::string action;
   std::string reason;  // in words, with the figures that decided
   uint64_t calls = 0;  // of the method so far; likewise the next two
@@ -49,9 +51,10 @@ struct VersionReport {
       0;  // of its rows of blocks (Options::probe_table); they lie beside the code
 };
 
-// The state of the sampling of a method. kLearning: it is sampled. kKnown: its profile is near
-// enough to the truth, so it is not sampled. kLooking: it is sampled for a while to check that the
-// profile still holds. kOff: it is not sampled at all (optimized, or a tier mode without samples).
+// The state of the sampling of a method. kLearning: it is sampled. kKnown: its profile has
+// converged (Options::epsilon), so it is sampled ever more rarely, then not at all. kLooking: it is
+// sampled for a while, to check that the profile still holds. kOff: it is not sampled (optimized,
+// or a tier mode without samples).
 enum class Observing : uint8_t { kOff, kLearning, kKnown, kLooking };
 // Returns "off", "learning", "known" or "looking".
 const char* observing_name(Observing o);
@@ -102,8 +105,8 @@ struct MethodReport {
   std::string name;
   uint64_t hash = 0;        // of key and name; Options::opt_range selects by it
   Tier tier = Tier::kHost;  // of the code that calls run now
-  uint64_t calls = 0;       // counted by the stub; calls between optimized methods bypass it (see
-                            // MethodProfile)
+  uint64_t calls = 0;       // counted by the stub; with count_optimized=off, direct
+                            // calls from optimized code to optimized code are missing
   uint64_t sampled_calls = 0;
   uint64_t loop_iterations = 0;  // counted by the checks at loop headers
   uint64_t bursts = 0;           // sampled runs of consecutive iterations
@@ -117,7 +120,7 @@ struct MethodReport {
   uint64_t left_for_host = 0;  // of these, frames that continued in MethodInfo::host_resume
   Observing observing = Observing::kOff;
   uint64_t interval = 0;  // mean gap between samples from now on; 0: none are taken
-  // Upper bound of the distance between the profile and the truth (odds 95 %), as a share of all
+  // Upper bound of the distance between the profile and the truth (confidence 95 %), as a share of all
   // executions: 0..1. Empty while too little is known, or with fixed rates.
   std::optional<double> error_bound;
   // With counters=dual: sum |approximate - exact| / sum exact, over the counters of control flow.
@@ -178,8 +181,9 @@ struct LoopReport {
   // Cycles without the cycles of the timed loops inside of it in the same method, at least 0.
   // Includes calls, with the loops of callees.
   std::optional<double> exclusive_cycles;
-  // Share of the cycles during which threads were attached. With recursion, an execution inside of
-  // another of the same loop counts in both; the shares of loops of callers and callees overlap.
+  // Share, 0..1, of the cycles during which threads were attached. With recursion, an execution
+  // inside of another of the same loop counts in both; the shares of loops of callers and callees
+  // overlap.
   double share = 0;
   // With loop_dual: the sum over all executions, each timed, including those that `cycles` is
   // extrapolated from. An execution whose end was not seen counts as much as the others.
@@ -208,7 +212,7 @@ struct LogRecord {
   friend bool operator==(const LogRecord&, const LogRecord&) = default;
 };
 
-// Everything that was lost or refused. Nothing is hidden.
+// Everything that was lost or refused.
 struct LossReport {
   uint64_t samples_without_copy = 0;  // due before the instrumented copy was ready
   uint64_t slabs_refused = 0;         // slab_budget used up
@@ -232,11 +236,11 @@ struct LossReport {
   // Calls of entries on threads that are not attached, about (such threads share a counter). They
   // are counted here only; their executions are not counted at all.
   uint64_t calls_unattached = 0;
-  uint64_t keys_shared = 0;      // methods that share their key with a method of another name or
-                                 // body
-  uint64_t unstable_bodies = 0;  // methods that were described differently each time, so that the
-                                 // runtime stopped compiling them
-  uint64_t traps_lost = 0;  // raised, but no code tested for one before the outermost invoke ended
+  uint64_t keys_shared = 0;        // methods that share their key with a method of another name or
+                                   // body
+  uint64_t unstable_bodies = 0;    // methods that were described differently each time, so that the
+                                   // runtime stopped compiling them
+  uint64_t traps_lost = 0;         // dropped traps: see Runtime::raise
   uint64_t trace_events_lost = 0;  // the sink returned an error
   uint64_t log_records = 0;        // overwritten before read_log() took them
   uint64_t stack_samples = 0;      // dropped because the thread's ring was full
@@ -247,8 +251,8 @@ struct LossReport {
   uint64_t loops_spoiled = 0;  // recursion made it unclear which execution iterations belong to
 };
 
-// How often a stress switch could have forced a transition, and how often it did. A stress run that
-// forced nothing tested nothing.
+// Transitions that a stress switch could have forced (points), and those that it forced. A stress
+// run that forced nothing tested nothing.
 struct StressCount {
   std::string kind;  // as in Options::stress
   uint64_t points = 0;
@@ -297,9 +301,9 @@ struct Report {
   uint64_t code_bytes_in_service = 0;
   uint64_t code_bytes_freed = 0;
   uint64_t probe_bytes = 0;       // of the rows of blocks of versions that are not freed
-  uint64_t compile_ns_total = 0;  // of compilations that succeeded
-  // The assumed cost of the optimizing compiler per IR instruction, and the measured one (processor
-  // time).
+  uint64_t compile_ns_total = 0;  // wall time of compilations that succeeded
+  // Cost of the optimizing compiler per IR instruction, in ns of processor time: measured, or until
+  // then Options::compile_ns.
   double compile_rate_ns = 0;
   // The measured cost of instrumentation, as a share of the threads' processor time. Empty without
   // a budget.

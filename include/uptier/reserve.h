@@ -18,13 +18,14 @@
 
 namespace uptier::reserve {
 
-constexpr size_t kBytes = 16 << 20;
+constexpr size_t kBytes = 16 << 20;  // the size of the reserve
 
 struct Use {
   uint64_t served = 0;   // requests that malloc refused and the reserve served
   uint64_t refused = 0;  // requests that both refused
   uint64_t blocks = 0;   // blocks in use now
 };
+// Returns the counts so far.
 Use use() noexcept;
 
 }  // namespace uptier::reserve

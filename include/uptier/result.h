@@ -1,6 +1,8 @@
 // result.h: errors as values.
 //
-// Everything in the library that can fail returns Result<T>. An Error says in one sentence for a
+// Functions that can fail return Result<T> or Status, unless their comments say otherwise.
+// Functions of Runtime throw nothing; values that the caller owns (Profile, Schema,
+// FunctionBuilder) throw std::bad_alloc, like containers. An Error says in one sentence for a
 // person which operation failed, where, and which rule was broken; its code is for programs.
 #pragma once
 
@@ -20,8 +22,8 @@ enum class ErrorCode : uint8_t {
   kUnsupported,        // valid, but not handled by this build or machine
   kResourceExhausted,  // a limit or budget of the library is reached, or memory is refused
   kIo,                 // the operating system refused a file operation
-  kNotFound,
-  kForked,  // the runtime belongs to the parent process: see Runtime
+  kNotFound,           // nothing has this name, number or id
+  kForked,             // the runtime belongs to the parent process: see Runtime
 };
 const char* error_code_name(ErrorCode code);
 
@@ -32,7 +34,8 @@ struct [[nodiscard]] Error {
   friend bool operator==(const Error&, const Error&) = default;
 };
 
-// Holds either a T or an Error. Accessing the other one is a bug (assert).
+// Holds either a T or an Error. value() of an Error, or error() of a value, is undefined behaviour;
+// without NDEBUG it is an assertion.
 template <typename T>
 class [[nodiscard]] Result {
  public:

@@ -3,11 +3,13 @@
 //   create -> add_method ... -> attach threads -> invoke / call entries -> report, flush
 //
 // The entry address of a method is a stub that never changes; the runtime decides which code it
-// reaches. An attached thread may call the address like any C function of the method's signature,
-// as long as the method is in service. A trap ends the innermost `invoke` of the stack that it
-// happens on. Without an `invoke` on that stack, a trap ends the process, with a message that names
-// the trap and the method. So a host calls entries below an `invoke`, or only entries of methods
-// that cannot trap; these may in turn lead to an `invoke`.
+// reaches. Any thread may call the address like a C function of the method's signature, as long as the method is in
+// service. On a thread that is not attached, such a call is not counted and makes nothing faster
+// (LossReport::calls_unattached). A trap ends the innermost `invoke` of its stack. Without an `invoke` on that
+// stack, the log names the trap and the method, and the process ends by abort(); but if the trap is a fault
+// (SIGSEGV, SIGBUS, SIGFPE, SIGILL) and the host has a handler of its own for the signal, that handler is called
+// instead. So a host calls entries below an `invoke`, or only entries of methods that cannot trap; these may in
+// turn lead to an `invoke`.
 #pragma once
 
 #include <cstddef>
@@ -60,9 +62,9 @@ struct Outcome {
 struct InvokeLimits {
   // Wall time in nanoseconds; after it the call ends with TrapCode::kInterrupted. 0: no limit.
   uint64_t timeout_ns = 0;
-  // Calls and loop iterations in described bodies; after them the call ends with
-  // TrapCode::kOutOfFuel. 0: Options::fuel. Needs Options::fuel, because code that does not count
-  // cannot start to: without it nothing is called, and the trap is TrapCode::kBadCall.
+  // Calls and loop iterations in described bodies; after them the call ends with TrapCode::kOutOfFuel. 0:
+  // Options::fuel. Another value requires Options::fuel > 0, because only then does code count. Otherwise nothing
+  // is called, and the trap is TrapCode::kBadCall.
   uint64_t fuel = 0;
 };
 
@@ -100,9 +102,9 @@ struct CodePlace {
   friend bool operator==(const CodePlace&, const CodePlace&) = default;
 };
 
-// The calls and iterations to sample. kByOptions: those that the options ask for. kOff: none, but
-// they are still counted. kEvery: all, whatever that costs. Optimized code is observed as before,
-// except with kOff.
+// The calls and iterations to sample. kByOptions: as the options say. kOff: none, in any code; stubs and loop
+// headers still count calls and iterations. kEvery: all in baseline code, whatever that costs; optimized code is
+// sampled as the options say.
 enum class Sampling : uint8_t { kByOptions, kOff, kEvery };
 
 // fork(): the child process has no compile thread, and locks that other threads held stay locked.
@@ -121,8 +123,8 @@ class Runtime : public HostData {
   // Creates a runtime. `sink` (may be null, not owned, must outlive the runtime) receives the
   // trace. `policy` (likewise) replaces the library's policy, see policy.h. If the system refuses a
   // thread for the worker, the runtime works without one, as with Options::workers = 0, and logs it
-  // (Options::log). A process may have 4,096 runtimes at the same time. Errors: kInvalidArgument
-  // for options out of range, kResourceExhausted if the code region is refused.
+  // (Options::log). Each runtime takes about half a gigabyte of address space. Errors: kInvalidArgument for options
+  // out of range; kResourceExhausted if the code region is refused, or if the process has 4,096 runtimes already.
   static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink = nullptr,
                                                  Policy* policy = nullptr);
   // Stops the worker, flushes every method one last time, and frees all code. No thread may be in
@@ -133,14 +135,13 @@ class Runtime : public HostData {
 
   // Registers a method; nothing is compiled yet. `host` is not owned and must outlive the method.
   //
-  // Cost: about a stub, which counts against Options::code_budget. An interpreter that may trap
-  // also gets a thunk (some code): at its first call, or here if the index of a removed method is
-  // used again. From time to time all code is searched for uses of removed methods. Thread: any.
-  // Errors: kInvalidArgument for a signature with types that values cannot have or with more than
-  // kMaxParams parameters, and for an own_schema that breaks a rule; kResourceExhausted if
-  // Options::max_methods methods are in service, or were removed but cannot be forgotten yet (a
-  // compilation that is under way keeps all methods that were removed since it began: try again),
-  // or if there is no room for the stub.
+  // Cost: a stub of 32 bytes, which counts against Options::code_budget. An interpreter that may trap also gets a
+  // thunk (some code): at its first call, or here if the index of a removed method is used again. From time to time
+  // all code is searched for uses of removed methods. Thread: any. Errors: kInvalidArgument for a signature with
+  // types that values cannot have or with more than kMaxParams parameters, and for an own_schema that
+  // Schema::check() refuses; kResourceExhausted if Options::max_methods methods are in service, or were removed but
+  // cannot be forgotten yet (a compilation that is under way keeps all methods that were removed since it began:
+  // try again), or if there is no room for the stub.
   virtual Result<MethodId> add_method(Host& host, MethodInfo info) = 0;
   // Takes methods out of service: flushes them and retires their code. They must not run and must
   // not be called any more, by an entry or by other methods. Their hosts may be destroyed after
@@ -150,29 +151,26 @@ class Runtime : public HostData {
   // threads that are in their Host::gone. Thread: any, but not from `build`, where it does nothing
   // and says so in the log.
   //
-  // From then on the id is invalid, until 4,095 further methods have had its index: functions that
-  // take an id refuse it, and a call of it in a body that is compiled later ends with
-  // TrapCode::kNoCode. The entry's address is given to a new method sooner or later, but only after
-  // all code is gone that has inlined the old method or guesses its address, and all compilations
-  // that have seen it; other code that refers to the old method is compiled again for this purpose.
-  // Its counts in the tables of callers go to `other`. A host that calls the address too late gets
-  // kNoCode or the new method. So it must forget the addresses of methods before it removes them.
-  // The report and the profile still list removed methods; the oldest are dropped when there are
-  // too many for Options::removed_kept or max_methods (LossReport::methods_forgotten).
+  // From then on the id is invalid: functions that take an id refuse it, and a call of it in a body that is
+  // compiled later ends with TrapCode::kNoCode. After 4,095 further methods have had its index, a new method gets
+  // the same id. A new method may get the entry's address earlier: once all code that inlined the old method, or
+  // that compares a call target with its address, is freed, and all compilations that used it have ended; other
+  // code that refers to the old method is compiled again for this purpose. So forget ids and addresses before you
+  // remove methods. Counts of removed methods in the call-target tables of callers move to `other`
+  // (SlotKind::kCallTarget). The report and the profile still list removed methods; the oldest are dropped when
+  // there are too many for Options::removed_kept or max_methods (LossReport::methods_forgotten).
   virtual void remove_methods(std::span<const MethodId> methods) = 0;
   // Takes methods out of service that may still be running, on any thread. Nothing calls them from
-  // here on; frames of their code, and of code that has their bodies inlined, run to their end.
-  // Such a frame may still leave its code, for host_resume, or for baseline code that `build` must
-  // describe. So their hosts must live until Host::gone, which says that there is no such frame and
-  // will be none.
+  // here on; frames of their code, and of code that has their bodies inlined, run to their end. Such a frame may
+  // still deoptimize, to host_resume or to baseline code, for which the runtime may call `build`. So their hosts
+  // must live until Host::gone, which says that there is no such frame and will be none.
   //
   // Everything else is as for remove_methods: ids, calls and entries. This includes calls in the
   // methods' own bodies: a call by the method's id or old entry ends with TrapCode::kNoCode, unless
-  // it is in optimized code that was made before. So a method that calls itself should do so
-  // through an entry that it is given (PlannedHost). Frames of the host's interpreter are not
-  // affected: they go on, and osr_enter refuses the id. Threads hand over the counts of such frames
-  // at their next flush or detach. Thread: any, also from host_resume, but not from `build`. Cost:
-  // as for remove_methods.
+  // it is in optimized code that was made before. So let a method call itself through an entry that it is given
+  // (PlannedHost). Frames of the host's interpreter are not affected: they go on, and osr_enter refuses the id.
+  // Threads hand over the counts of such frames at their next flush or detach. Thread: any, also from host_resume,
+  // but not from `build`. Cost: as for remove_methods.
   virtual void retire_methods(std::span<const MethodId> methods) = 0;
 
   // Returns the address for callers. It is constant for the method's life. Null for an id that
@@ -180,8 +178,8 @@ class Runtime : public HostData {
   //
   // A trap in such a call ends all frames up to the innermost `invoke`, as longjmp does, including
   // C++ frames of the host in between: their destructors do not run. A frame that must clean up
-  // calls through `invoke`, looks at the outcome, and raises the trap again. Without an `invoke` on
-  // the stack, a trap ends the process (abort, or the host's own handler of the signal).
+  // calls through `invoke`, looks at the outcome, and raises the trap again. Without an `invoke` on the stack, a
+  // trap ends the process (see the top of this file).
   virtual const void* entry_address(MethodId m) const = 0;
   // Returns the address if the method has this signature; else null, and logs both signatures
   // (Options::log).
@@ -207,9 +205,9 @@ class Runtime : public HostData {
   //
   // Errors: TrapCode::kNoCode if the method has no code; error_of() says why. It may be called from
   // `build`, but a method that is being described, by this thread or by one that waits for it, is
-  // kNoCode too. TrapCode::kBadCall for a wrong number of arguments and for an id that add_method
-  // did not return. TrapCode::kNoThread if the thread could not be attached (attach() says why). In
-  // the last two cases nothing is called.
+  // kNoCode too. TrapCode::kBadCall for a wrong number of arguments, for an id that add_method did not return or
+  // that was removed, for limits of fuel without Options::fuel, and in an EventSubscriber. TrapCode::kNoThread if
+  // the thread could not be attached (attach() says why). In the last two cases nothing is called.
   virtual Outcome invoke(MethodId m, std::span<const uint64_t> args) = 0;
   // The same with limits: see InvokeLimits. If the kernel refuses the timer for a timeout, nothing
   // is called, and the trap is TrapCode::kNoThread.
@@ -220,9 +218,10 @@ class Runtime : public HostData {
   // TrapCode::kInterrupted. A thread that is in no `invoke`, or whose `invoke` has ended before the
   // thread notices, is not affected. Compiled code ends within a few milliseconds, wherever it is.
   // A host function ends when it returns; if it waits, it asks uptier::interrupted()
-  // (interrupted.h). Stores that the guest was about to make may be missing. Until the invoke has
-  // ended, the guest's thread receives Options::interrupt_signal again and again; `invoke` unblocks
-  // this signal. System calls of host functions fail with EINTR meanwhile.
+  // (interrupted.h). The guest's memory may then be in a state that the program never has: a fill or copy may be
+  // half done, and optimized code leaves out stores that a later store overwrites. Until the invoke has ended, the
+  // guest's thread receives Options::interrupt_signal about every millisecond; `invoke` unblocks this signal.
+  // System calls of host functions fail with EINTR meanwhile.
   //
   //   thread   thread_number() of the thread to stop; 0: all
   //
@@ -258,13 +257,12 @@ class Runtime : public HostData {
   // interpreter's frame (on-stack replacement), runs the rest of the call there and returns its
   // outcome; else returns nothing, and the interpreter goes on.
   //
-  // `args` are the call's arguments; only those are read that the description uses after the header
-  // or has in a slot. `frame` holds the host's slots: word k is the value of slot k of
-  // FunctionBuilder::loop_header, its bits in the low end of the word. If the description has a
-  // constant, an argument, or the value of another slot in a slot, the frame must have the same
-  // value there, because the code relies on it. A frame with another value is not entered, even if
-  // nothing uses the slot. An interpreter can have such a frame if it came by a path that is not
-  // described; FunctionBuilder::make_own prevents this.
+  // `args` are the call's arguments; the code reads only those that `build` uses after the header or puts into a
+  // slot. `frame` holds the host's slots: word k is the value of slot k of FunctionBuilder::loop_header. For an i32
+  // or f32, the upper half of the word is ignored. If the description has a constant, an argument, or the value of
+  // another slot in a slot, the frame must have the same value there, because the code relies on it. A frame with
+  // another value is not entered, even if nothing uses the slot. An interpreter can have such a frame if it came by
+  // a path that is not described; FunctionBuilder::make_own prevents this.
   //
   // The code may leave for MethodInfo::host_resume, whose interpreter may call this again, and so
   // on, each time with more C frames on the stack. To bound this, nothing is entered when
@@ -282,37 +280,33 @@ class Runtime : public HostData {
   virtual std::optional<Outcome> osr_enter(MethodId m, LoopId loop, std::span<const uint64_t> args,
                                            const uint64_t* frame) = 0;
 
-  // Returns the calling thread's counters of a method with code made by the host, in the words of
-  // MethodInfo::own_schema. Never null inside an instrumented copy. The thread must be attached
-  // (not checked).
+  // Returns the calling thread's counters of a method with own_code: own_schema.words() words, which the thread
+  // updates with plain loads and stores. Null until the thread has counters for the method, but never inside an
+  // instrumented copy. The thread must be attached (not checked).
   virtual uint64_t* counters(MethodId m) noexcept = 0;
 
-  // Changes an option while threads run; they are not stopped. Options for these may change: rates,
-  // bursts and flushes, the inputs of the policy, of exits and of values, and how much history is
-  // kept. docs/embedding.md, "Options", lists them, says when each takes effect, and why the others
-  // are fixed for the life of a runtime.
+  // Changes an option while threads run; they are not stopped. docs/embedding.md, "Options", lists the options that
+  // may change, and says when each takes effect.
   //
-  // The next decisions use the new value, and so do samples: a thread notices at the latest when
-  // its calls of a method have grown by a quarter, or after 2^20 of them or 65,536 iterations.
-  // Estimates count earlier samples at the rate of their time. The change is logged (an action
-  // "set" of no method), and decisions before and after it replay with their own options. Thread:
-  // any, but not from `build`. Errors: those that Options::set returns; kUnsupported for options
-  // that are fixed for life, for `interval` and `burst` if every call is sampled (interval=1,
-  // tier=instrumented), if calls are sampled by turns (gap=exact) or not at all, and for options
-  // that this runtime has no use for (docs/embedding.md).
+  // The next decisions use the new value. A thread samples a method by the new value at the latest when its calls
+  // of the method have grown by 25 %, or after 2^20 more calls or 65,536 more iterations. Estimates count earlier
+  // samples at the rate of their time. The change is logged (an action "set" of no method), and decisions before
+  // and after it replay with their own options. Thread: any, but not from `build`. Errors: those that Options::set
+  // returns; kUnsupported for options that are fixed for life, for `interval` and `burst` if every call is sampled
+  // (interval=1, tier=instrumented), if all threads share one countdown (gap=exact), if calls are not sampled, and
+  // for options that this runtime has no use for (docs/embedding.md).
   virtual Status set(std::string_view name, std::string_view value) = 0;
   // Turns sampling off, up to every call, or back to the options' setting. Takes effect like a
   // change of `interval`, with the same errors. With fixed rates, estimates omit calls that run
   // while sampling is off; adaptive rates attribute them to the next samples.
   virtual Status observe(Sampling how) = 0;
 
-  // Raises a trap. The calling code ends with it as soon as the function that raised it returns,
-  // and the innermost `invoke` returns it, with the method and location of the call. Legal below an
-  // `invoke`: in a host function that compiled code called with kCallMayTrap, in the host_entry of
-  // a method with host_may_trap, and in host_resume. If raised elsewhere below an `invoke`, it ends
-  // the next code that tests for a trap before the outermost `invoke` returns. A trap is dropped
-  // and counted (LossReport::traps_lost; not on a thread that is not attached) if no code has taken
-  // it by then, if it was raised again before it was taken, or if it was raised without any
+  // Raises a trap. The calling code ends as soon as the function that raised it returns, and the innermost `invoke`
+  // returns the trap, with the method and location of the call. Legal below an `invoke`: in a host function that
+  // compiled code called with kCallMayTrap, in the host_entry of a method with host_may_trap, and in host_resume.
+  // If raised elsewhere below an `invoke`, it ends the next code that tests for a trap before the outermost
+  // `invoke` returns. A trap is dropped and counted (LossReport::traps_lost; not on a thread that is not attached)
+  // if no code has taken it by then, if a later trap replaces it before that, or if it was raised without any
   // `invoke` further up.
   static void raise(TrapCode code, uint64_t detail = 0) noexcept;
 
@@ -324,33 +318,30 @@ class Runtime : public HostData {
   // address on its stack. Cost: logarithmic in the number of calls in the body; takes no lock.
   static std::optional<CallSite> call_site(const void* return_address) noexcept;
   // Writes the current calls of all bodies on the calling thread's stack, the innermost first, and
-  // returns how many it wrote: all of them, or as many as fit. In a host function that compiled
-  // code called, the first is the call of that function. Inlined bodies have entries of their own.
-  // Frames that are not code of this runtime are skipped: host functions between an `invoke` (or a
-  // call of an entry) and the compiled code that called it; calls that the host interprets, in
-  // host_entry or host_resume; other runtimes.
+  // returns how many it wrote: all of them, or as many as fit. In a host function that compiled code called, the
+  // first is the call of that function. Frames that are not code of this runtime are skipped: host functions
+  // between an `invoke` (or a call of an entry) and the compiled code that called it; calls that the host
+  // interprets, in host_entry or host_resume; other runtimes.
   //
   // The walk passes frames of the host by means of their unwind tables (.eh_frame), which compilers
   // write with or without frame pointers. If a frame has no unwind table, like code that the host
   // makes itself, the walk continues from the next `invoke`, and the frames in between are missing.
   // Thread: any, for its own stack; not from a signal handler, nor from `build`, where the
-  // innermost entry may be missing. Cost: for each frame of compiled code, a look-up of the code
-  // and of a row; for each frame of the host up to the outermost `invoke`, one step of the
-  // unwinder, as for an exception. Allocates nothing and takes no lock of the library (before glibc
-  // 2.35 the loader may take one of its own).
+  // innermost entry may be missing. Cost: for each frame of compiled code, a look-up of its code and a binary
+  // search for the call; for each frame of the host up to the outermost `invoke`, one step of the unwinder, as for
+  // an exception. Allocates nothing and takes no lock of the library (before glibc 2.35 the loader may take one of
+  // its own).
   virtual size_t walk(std::span<CallSite> sites) noexcept = 0;
-  // Writes where the bodies were that the last trap of the calling thread has ended, up to the `invoke` that
-  // returned it, the innermost first, and returns how many it wrote: 32 frames of compiled code at most, with
-  // the bodies that are inlined in them. The first is Trap::method and Trap::location. For messages; to be
-  // called before the thread runs guest code again. Code that is freed in the meantime is missing. Returns 0 if
-  // the trap ended no compiled code. Thread: any that is attached, for its own traps. Cost: a look-up of code
-  // and of a row for each frame. Allocates nothing and takes no lock.
+  // Writes the call stack at the calling thread's last trap, the innermost call first, down to the `invoke` that
+  // returned the trap, and returns the number of entries: at most 32 frames of compiled code, with the bodies
+  // inlined into them. The first is Trap::method and Trap::location. Call it before the thread runs guest code
+  // again; code that is freed in the meantime is missing. Returns 0 if the trap ended no compiled code. Thread: any
+  // that is attached, for its own traps. Cost: the same look-ups as for walk. Allocates nothing and takes no lock.
   virtual size_t trap_stack(std::span<CallSite> sites) const noexcept = 0;
-  // Returns the place of an address in code that this runtime compiled, in any version: for a sample of a
-  // profiler of the host's own, pass the program counter; for a return address, pass it less 1 to get
-  // the block of the call. The answer follows from tables beside the code; the code has no instruction
-  // for it. Returns nothing for other addresses, and for code that was freed. Thread: any, but not a
-  // signal handler. Cost: a lock, and look-ups that are logarithmic in the rows of the code.
+  // Returns the place of an address in code that this runtime compiled, in any version. For a sample of your own
+  // profiler, pass the program counter; for a return address, pass it less 1 to get the block of the call. Returns
+  // nothing for other addresses, and for code that was freed. Thread: any, but not a signal handler. Cost: a lock,
+  // a look-up of the code, and binary searches in its tables.
   virtual std::optional<CodePlace> site_at(const void* pc) const = 0;
   // Returns where a location of a method (of a Trap, CallSite, PlaceFrame, loop or exit) lies in the sources:
   // positions.h. Returns nothing if that is not known, or the method does not exist any more. Thread: any, but not
@@ -358,9 +349,8 @@ class Runtime : public HostData {
   virtual SourcePositions positions(MethodId m, uint32_t location) const {
     return (void)m, (void)location, SourcePositions();
   }
-  // Returns all code with its rows, freed code included, and the stack samples that met it, with
-  // Options::keep_code; empty without it. Thread: any, but not in a signal handler. Cost: a copy of all
-  // code, under a lock.
+  // Returns all compiled code, freed code included, with its tables and the stack samples in it. Empty unless
+  // Options::keep_code is set. Thread: any, but not in a signal handler. Cost: a copy of all code, under a lock.
   virtual CodeImages code_images() = 0;
 
   // Returns why the last compilation of a method failed; empty if none failed, and for an id that
@@ -373,11 +363,11 @@ class Runtime : public HostData {
   // between. UINT64_MAX on a thread that is not attached.
   static uint64_t stack_left() noexcept;
 
-  // Attaches the calling thread (counters, countdowns, stack limit) until `detach`. May be nested.
-  // With Options::profile and a worker, the runtime may describe methods from now on that are
-  // already registered and are in the profile: it compiles them before their first calls. A thread
-  // that ends while attached is detached when its thread_local objects are destroyed; like any
-  // attached thread, it must end before the runtime is destroyed.
+  // Attaches the calling thread (counters, countdowns, stack limit) until `detach`. May be nested. If the thread is
+  // attached to another runtime, that attachment is suspended until this one ends, so detach in reverse order. With
+  // Options::profile and a worker, the runtime may describe methods from now on that are already registered and are
+  // in the profile: it compiles them before their first calls. A thread that ends while attached is detached when
+  // its thread_local objects are destroyed; like any attached thread, it must end before the runtime is destroyed.
   //
   // While the thread is attached, SIGSEGV, SIGBUS, SIGFPE and SIGILL are not blocked on it, and its
   // alternate signal stack has room for their handler. If the thread blocks one of them, or its own
@@ -392,17 +382,17 @@ class Runtime : public HostData {
   // compiled frames below it count on the thread's context. The last detach also destroys the
   // thread's stacks (create_stack): frames that are suspended on them must not go on.
   virtual void detach() = 0;
-  // Says that the calling thread holds no compiled frame right now, so that retired code may be
-  // freed. When the outermost `invoke` returns, the runtime does this by itself: it frees code that
-  // nothing on the stack refers to. Code that the host made with an unknown size is freed only
-  // after this call. On a thread with suspended stacks (create_stack) the runtime scans those as
-  // well.
+  // Says that the calling thread's stack has no compiled frame (not checked), so that all retired code may be
+  // freed. When the outermost `invoke` returns, the runtime itself frees code that nothing on the stack refers to.
+  // Code that the host made with an unknown size is freed only after this call. On a thread with suspended stacks
+  // (create_stack) the runtime scans those as well.
   virtual void quiescent() noexcept = 0;
   // Says that the calling thread is about to wait (for input, a lock, work), with or without
-  // compiled frames on its stack. Until end_blocked() it runs no compiled code, and code that its
-  // stack does not refer to can be freed without it. Does nothing on a thread that is not attached;
-  // does not nest.
+  // compiled frames on its stack. Until end_blocked() it must not run compiled code, except through `invoke`, and
+  // must not call this again. Meanwhile other threads may free code that its stack does not refer to. Does nothing
+  // on a thread that is not attached.
   virtual void begin_blocked() noexcept = 0;
+  // Ends this state. Waits while another thread scans the stack.
   virtual void end_blocked() noexcept = 0;
 
   // Registers stacks of the host's own: for coroutines, fibers, green threads. Compiled code checks
@@ -450,28 +440,25 @@ class Runtime : public HostData {
 
   // Returns a report of everything that the runtime did so far. Thread: any; the report is
   // consistent per method, but not across methods. Cost: copies the data of every method and
-  // decision under the runtime's lock, and flushes wait for it meanwhile. For ends of phases, not
-  // for loops.
+  // decision under the runtime's lock, and flushes wait for it meanwhile. For ends of phases.
   virtual Report report() const = 0;
   // Returns Report::saved alone. Thread: any. Cost: two strings.
   virtual SavedReport saved_report() const = 0;
-  // Returns the merged profile of everything flushed so far, with the executions that optimized code
-  // has counted (see MethodProfile). It does not have methods of several
-  // blocks that are called so rarely that no counting copy of them was made yet. Thread and cost:
-  // as for report.
+  // Returns the merged profile of everything flushed so far, with the executions that optimized code has counted
+  // (see MethodProfile), but without methods of several blocks that have no counting copy yet, because they were
+  // called so rarely. Thread and cost: as for report.
   virtual Profile profile() const = 0;
 
   // Writes Options::profile: this process's profile merged with the present content of the file.
   // The counts of the file are multiplied by profile_decay, except those of methods that relied on
   // the saved profile and have not drifted. Flushes the calling thread first.
   //
-  // May be called repeatedly, so that a process that is killed after a long time loses little: the
-  // run is counted once, and other runs fade once for it. The destructor writes the profile only if
-  // this was never called, and logs errors. Does nothing without the option. Does not wait for
-  // queued compilations. Thread: any, but not from a host function nor from `build` (it flushes).
-  // Cost: reads and writes the whole file, with the runtime's lock held. For a run that has learnt
-  // nothing, the first call only appends a count to the end of the file (docs/profiles.md). Errors:
-  // kIo, and kCorruptInput for a file that is not a profile; such a file is not changed.
+  // May be called repeatedly, against the loss of a killed process: the run is counted once, and other runs fade
+  // once for it. The destructor writes the profile only if this was never called, and logs errors. Does nothing
+  // without the option. Does not wait for queued compilations. Thread: any, but not from a host function nor from
+  // `build` (it flushes). Cost: reads and writes the whole file, with the runtime's lock held. For a run that has
+  // learnt nothing, the first call only appends a count to the end of the file (docs/profiles.md). Errors: kIo, and
+  // kCorruptInput for a file that is not a profile; such a file is not changed.
   virtual Status save_profile() = 0;
 
   // Returns the observations of earlier processes (Options::profile) at a site, for a host that
@@ -484,18 +471,18 @@ class Runtime : public HostData {
     return std::nullopt;
   }
 
-  // Returns the loops of all methods that were compiled and are timed, most cycles first. Empty
-  // without Options::loops and loop_functions. Only flushed counts are included. Thread: any.
+  // Returns the loops of all methods that were compiled and are timed, most cycles first. Empty without
+  // Options::loops; with loop_functions also function bodies. Only flushed counts are included. Thread: any.
   virtual std::vector<LoopReport> loops() const = 0;
-  // Measures loops by a counter of the host instead of cycles, on threads that attach later.
-  // Without cycles, the share of a loop in its thread's time is unknown. Errors: kInvalidArgument
-  // if only one of the two functions is given, and after a thread has attached. Thread: any.
+  // Measures loops by a counter of the host instead of cycles. Call it before the first thread attaches. Without
+  // cycles, the share of a loop in its thread's time is unknown. Errors: kInvalidArgument if only one of the two
+  // functions is given, or if a thread has attached before. Thread: any.
   virtual Status set_loop_meter(const LoopMeter& meter) {
     (void)meter;
     return Error{ErrorCode::kUnsupported, "set_loop_meter: this runtime measures cycles only"};
   }
-  // Keeps, for each thread that attaches later, the first `count` executions of timed loops (at
-  // most 2^20, 40 bytes each). Thread: any.
+  // Keeps, for each thread that attaches later, the first `count` executions of timed loops (40 bytes each). More
+  // than 2^20 count as 2^20. Thread: any.
   virtual void keep_loop_executions(uint32_t count) { (void)count; }
   // Returns the kept executions in the order of their ends, with those of detached threads first.
   // Thread: any.

@@ -29,7 +29,7 @@ struct TimeRow {
 
 // One node of the tree of call paths. Nodes follow their parents.
 struct TimeNode {
-  uint32_t parent = 0;  // index; of roots their own
+  uint32_t parent = 0;  // index of the parent; a root has its own index
   TimePlace place = TimePlace::kMethod;
   MethodId method;
   std::string name;
@@ -48,7 +48,7 @@ struct TimeGap {
 struct TimeReport {
   uint64_t hz = 0;                                 // samples per second of processor time; 0: off
   SampleEngine engine = SampleEngine::kTaskClock;  // of the last thread that was sampled
-  double asked_ns = 0;    // processor time of the threads while they were sampled
+  double asked_ns = 0;    // thread time: processor time of threads while they were sampled
   double sampled_ns = 0;  // of that, the time that samples stand for
   double squares = 0;     // sum of the squares of the samples' weights, ns^2, for share_of_time
   uint64_t samples = 0;
@@ -59,7 +59,7 @@ struct TimeReport {
   std::vector<TimeGap> gaps;
   std::vector<TimeRow> rows;    // most time first
   std::vector<TimeNode> nodes;  // the tree of call paths
-  uint64_t paths_cut = 0;  // samples whose path was too long, or one too many, to be kept whole
+  uint64_t paths_cut = 0;       // samples whose path was cut: too deep, or the tree was full
 
   // Returns the rows as a table for people, `shown` rows at most (0: all).
   std::string text(size_t shown = 30) const;

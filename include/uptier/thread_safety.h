@@ -3,7 +3,7 @@
 // clang's -Wthread-safety reports an access to a guarded member without its lock, and a call of a
 // function that requires a lock which the caller does not hold. Other compilers ignore the
 // annotations. The standard library's locks have none, so CheckedLock wraps a lock and Held holds
-// it. `./dev tidy` runs the check; its warnings are errors there.
+// it. For the library's own code; embedders do not need it.
 #pragma once
 
 #ifdef __clang__

@@ -80,7 +80,9 @@ struct InstrumentationData {
   friend bool operator==(const InstrumentationData&, const InstrumentationData&) = default;
 };
 
-// The reason of a flush.
+// The reason of a flush. kCalls, kLoops: enough calls, or iterations, since the flush before.
+// kFinal: the thread has detached, or the runtime ends. kDemand: all others, such as
+// Runtime::flush.
 enum class FlushReason : uint8_t { kCalls = 1, kLoops, kFinal, kDemand };
 
 // Returns "call-threshold", "loop-threshold", "final", "demand" or "unknown".

@@ -43,8 +43,8 @@ class TracePoint {
 };
 
 // An activity that lasts as long as the scope: tools are told of its end on every path out of the
-// scope, exceptions included. Costs one test if no tool wants it. `user_data` must live as long as
-// the scope.
+// scope, exceptions included. Costs one test if no tool wants it. `user_data` is passed to the
+// begin; subscribers use it during that call only.
 class TraceScope {
  public:
   TraceScope(uptier_trace_stream* stream, uint32_t kind, TracePoint& point,
@@ -66,7 +66,8 @@ class TraceScope {
   }
   // Returns the instance; 0 if no tool was told.
   uint64_t instance() const noexcept { return instance_; }
-  // Hands the end over: the receiver must call uptier_trace->end with instance(), on any thread.
+  // Hands over the end, and returns the instance, 0 if no tool was told. The receiver must call
+  // uptier_trace->end with it, on any thread. Afterwards instance() is 0.
   uint64_t release() noexcept {
     const uint64_t instance = instance_;
     instance_ = 0;

@@ -37,6 +37,8 @@ typedef uint16_t uptier_trace_type;
 #define UPTIER_TRACE_BEGIN(kind) ((uptier_trace_type)((kind) << 1))
 #define UPTIER_TRACE_END(kind) ((uptier_trace_type)(((kind) << 1) | 1))
 
+// Only GRAPH has a meaning for the dispatcher. The program defines the span of each other kind, and
+// its user data unless it is given here.
 enum {
   UPTIER_TRACE_GRAPH =
       1,                // at once: a graph, to which nodes and edges belong; replayed to tools that
@@ -86,8 +88,9 @@ typedef struct uptier_trace_payload {
   const void* address;  // address of its code, or NULL
 } uptier_trace_payload;
 
-// A construct that the dispatcher knows. `id` is never 0, and is unique in a process; `instances`
-// counts the calls of event() for it.
+// A construct that the dispatcher knows: a place in a program, not something that happens there
+// (uptier_trace_record). Its id is never 0, and is unique in a process; event_instances counts the
+// calls of event() for it.
 typedef struct uptier_trace_event uptier_trace_event;
 
 // A value of metadata. `kind` says which member of the union holds it.
@@ -204,10 +207,12 @@ typedef struct uptier_trace_api {
                    void* user);
   // Removes a subscription; for all streams if `stream` is NULL, for all kinds if `kind` is 0. When
   // it returns, no call is under way on another thread and none will follow, so the callback's
-  // library may be unloaded. Returns whether there was such a subscription. Must not be called from
-  // a callback of another subscriber that the same tool waits for.
+  // library may be unloaded. Returns whether there was such a subscription. To avoid a deadlock, do
+  // not call it in a callback A for a callback B if a running call of B may wait for A.
   int (*unsubscribe)(uptier_trace_stream* stream, uint32_t kind, uptier_trace_callback callback,
                      void* user);
+  // Registers a listener, and calls it for all streams that exist, on this thread. Returns 0 for NULL.
+  // When unlisten returns, no call is under way on another thread.
   int (*listen)(uptier_trace_listener listener, void* user);
   int (*unlisten)(uptier_trace_listener listener, void* user);
 
@@ -226,7 +231,8 @@ typedef struct uptier_trace_api {
                  uptier_trace_event* event, uint64_t instance, const void* user_data,
                  const uptier_trace_when* when);
 
-  // Counts events that a tool was told of and could not keep, for uptier_trace_finish.
+  // For subscribers: adds events that they were told of and could not keep to the result of
+  // uptier_trace_finish.
   void (*lost)(uint64_t events);
 } uptier_trace_api;
 

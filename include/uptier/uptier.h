@@ -115,8 +115,6 @@ void uptier_runtime_destroy(uptier_runtime* runtime) UPTIER_NOEXCEPT;
 
 // ---- Methods ------------------------------------------------------------------------------------
 
-// The functions that an embedder implements. add_method copies them; they must stay callable until
-// `drop` was called or the runtime is destroyed.
 // A position in the sources: see uptier/positions.h. The strings belong to whoever passes it, and
 // are valid during the call. Frozen.
 typedef struct uptier_position {
@@ -129,12 +127,14 @@ typedef struct uptier_position {
 // innermost first. It must copy what it keeps.
 typedef void (*uptier_position_visitor)(void* to, const uptier_position* position);
 
+// The functions that an embedder implements. add_method copies them. They must stay callable, and
+// `user` valid, until `drop` was called or the runtime is destroyed.
 typedef struct uptier_host {
   size_t size;  // sizeof(uptier_host), so that later versions can append functions
 
   // Describes the body of `method`. Called when the method is first compiled and again for every
-  // further compilation. The description must be the same each time (the same blocks in the same
-  // order). May be NULL for a method that has only a host_entry.
+  // further compilation. The description must be the same each time (Host::build in uptier/host.h).
+  // May be NULL for a method that has only a host_entry.
   //
   //   user     uptier_method_info::user
   //   builder  see c_builder.h; valid during the call
@@ -218,8 +218,8 @@ typedef struct uptier_method_info {
   uint32_t describes_at_once;
 } uptier_method_info;
 
-// Registers a method; nothing is compiled yet. `drop` is not called if this fails. Cost: about a
-// stub. Errors: UPTIER_RESOURCE_EXHAUSTED beyond the option max_methods; UPTIER_UNSUPPORTED for
+// Registers a method; nothing is compiled yet. `drop` is not called if this fails. Cost: a stub of
+// 32 bytes. Errors: UPTIER_RESOURCE_EXHAUSTED beyond the option max_methods; UPTIER_UNSUPPORTED for
 // structs of a later version, with members that this one would overlook.
 uptier_status uptier_runtime_add_method(uptier_runtime* runtime, const uptier_method_info* info,
                                         uptier_method* out, uptier_error* error) UPTIER_NOEXCEPT;
@@ -238,9 +238,9 @@ uptier_status uptier_runtime_retire_methods(uptier_runtime* runtime, const uptie
                                             size_t count, uptier_error* error) UPTIER_NOEXCEPT;
 
 // Returns the address for callers: a C function of the method's signature, constant for the
-// method's life. An attached thread may call it. A trap ends all frames up to the innermost invoke
-// of that stack, as longjmp does; without an invoke on that stack, it ends the process with a
-// message.
+// method's life. Any thread may call it; on a thread that is not attached the call is not counted.
+// A trap ends all frames up to the innermost invoke of that stack, as longjmp does; without an
+// invoke on that stack, it ends the process (uptier/runtime.h, first comment).
 uptier_status uptier_runtime_entry(const uptier_runtime* runtime, uptier_method method,
                                    uptier_code* out, uptier_error* error) UPTIER_NOEXCEPT;
 
@@ -264,7 +264,8 @@ typedef struct uptier_outcome {
 //   args   `count` words, as many as the signature has parameters
 //   out    written whenever the call was made: with UPTIER_OK and with UPTIER_TRAPPED; may be NULL
 //
-// Errors: UPTIER_TRAPPED; and the errors of uptier_runtime_attach.
+// Errors: UPTIER_TRAPPED; UPTIER_INVALID_ARGUMENT for a method that is not in service, a wrong
+// `count`, and in a subscriber; those of uptier_runtime_attach.
 uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method method,
                                     const uint64_t* args, size_t count, uptier_outcome* out,
                                     uptier_error* error) UPTIER_NOEXCEPT;
@@ -273,14 +274,16 @@ uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method metho
 // UPTIER_TRAP_OUT_OF_FUEL.
 //
 //   timeout_ns   wall time in nanoseconds; 0: no limit
-//   fuel         calls and loop iterations; 0: the option `fuel`, without which nothing counts them
+//   fuel         calls and loop iterations; 0: the option `fuel`. Another value needs the option, else it
+//                is UPTIER_INVALID_ARGUMENT
 uptier_status uptier_runtime_invoke_limited(uptier_runtime* runtime, uptier_method method,
                                             const uint64_t* args, size_t count, uint64_t timeout_ns,
                                             uint64_t fuel, uptier_outcome* out,
                                             uptier_error* error) UPTIER_NOEXCEPT;
 // Ends the innermost invoke of a thread with UPTIER_TRAP_INTERRUPTED; see Runtime::interrupt in
 // uptier/runtime.h. `thread` is the thread's uptier_runtime_thread_number; 0: all attached threads.
-// Any thread; not from a signal handler. Errors: UPTIER_NOT_FOUND.
+// Any thread; not from a signal handler. Errors: UPTIER_NOT_FOUND if no such thread is attached;
+// UPTIER_RESOURCE_EXHAUSTED as in Runtime::interrupt.
 uptier_status uptier_runtime_interrupt(uptier_runtime* runtime, uint32_t thread,
                                        uptier_error* error) UPTIER_NOEXCEPT;
 // Returns 1 if the calling thread's innermost invoke is to end, else 0. A host function that waits
@@ -291,11 +294,12 @@ uint32_t uptier_runtime_thread_number(const uptier_runtime* runtime) UPTIER_NOEX
 // Returns the fuel left to the calling thread's innermost invoke; UINT64_MAX without a limit.
 uint64_t uptier_runtime_fuel_left(const uptier_runtime* runtime) UPTIER_NOEXCEPT;
 
-// Replaces the processor's cycles as the measure of loops (option `loops`), on threads that attach
-// later. `begin` returns a stamp when an execution begins; `end` returns the amount since the
-// stamp, in `unit`s. Both are called on the thread that runs the loop, from instrumented copies
-// only, and must not call the runtime. `unit` is copied; NULL functions restore the cycles; `user`
-// must outlive the runtime.
+// Replaces the processor's cycles as the measure of loops (option `loops`). Call it before the
+// first thread attaches. `begin` returns a stamp when an execution begins; `end` returns the amount
+// since the stamp, in `unit`s. Both are called on the thread that runs the loop, from instrumented
+// copies only, and must not call the runtime. `unit` is copied; NULL functions restore the cycles;
+// `user` must outlive the runtime. Errors: UPTIER_INVALID_ARGUMENT if a thread has attached before,
+// for one function without the other, and for functions with a NULL `unit`.
 typedef uint64_t (*uptier_loop_begin)(void* user);
 typedef uint64_t (*uptier_loop_end)(void* user, uint64_t stamp);
 uptier_status uptier_runtime_set_loop_meter(uptier_runtime* runtime, const char* unit,
@@ -325,8 +329,9 @@ void* uptier_thread_base(void) UPTIER_NOEXCEPT;
 //
 // `args` are the call's arguments. `loop` is the result of uptier_build_loop_header: ids from 1 in
 // build order. `frame` holds the host's slots: word k is the value of slot k, of that variable's
-// type, zero-extended. All words are read if there is code to enter. This function may call
-// `build`, so the host must decide on the types of its slots (its plan) before it calls this.
+// type; for an i32 or f32, the upper half is ignored. All words are read if there is code to enter.
+// This function may call `build`, so the host must decide on the types of its slots (its plan)
+// before it calls this.
 //
 // If the description has a constant, an argument, or the value of another slot in a slot, the frame
 // must have the same value there, even if nothing uses the slot. A frame with another value is not
@@ -347,7 +352,7 @@ uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method me
 uptier_status uptier_runtime_set(uptier_runtime* runtime, const char* name, const char* value,
                                  uptier_error* error) UPTIER_NOEXCEPT;
 // Samples as the options say, not at all, or at every call. Errors: UPTIER_UNSUPPORTED if the
-// runtime was created to sample every call, to sample by turns, or not to sample.
+// runtime was created to sample every call, with gap=exact, or not to sample.
 enum { UPTIER_SAMPLING_BY_OPTIONS, UPTIER_SAMPLING_OFF, UPTIER_SAMPLING_EVERY };
 typedef uint32_t uptier_sampling;
 uptier_status uptier_runtime_observe(uptier_runtime* runtime, uptier_sampling how,
@@ -356,9 +361,10 @@ uptier_status uptier_runtime_observe(uptier_runtime* runtime, uptier_sampling ho
 // Raises a trap. The calling code ends with it as soon as the function that raised it returns, and
 // the innermost invoke returns it. Legal in a host function that compiled code called with
 // UPTIER_CALL_MAY_TRAP, in the host_entry of a method with host_may_trap, and in host_resume. If
-// raised elsewhere, it ends the next code that tests for a trap before the outermost invoke
-// returns, or it is dropped and counted (uptier_totals, traps_lost). Errors:
-// UPTIER_INVALID_ARGUMENT for UPTIER_TRAP_NONE or an unknown code, and if no invoke is under way.
+// raised elsewhere below an invoke, the next compiled code that tests for a trap ends with it; if
+// there is none before the outermost invoke returns, it is dropped and counted (uptier_totals,
+// traps_lost). Errors: UPTIER_INVALID_ARGUMENT for UPTIER_TRAP_NONE or an unknown code, and if no
+// invoke is under way (Runtime::raise drops and counts such a trap).
 uptier_status uptier_raise(uptier_trap code, uint64_t detail) UPTIER_NOEXCEPT;
 
 // The place of a call in a method's body. Frozen.
@@ -378,9 +384,9 @@ int uptier_call_site(const void* return_address, uptier_site* out) UPTIER_NOEXCE
 // passes frames of the host. Returns 0 for a NULL runtime or NULL `sites`.
 size_t uptier_runtime_walk(uptier_runtime* runtime, uptier_site* sites,
                            size_t capacity) UPTIER_NOEXCEPT;
-// Writes where the bodies were that the last trap of the calling thread has ended, the innermost first, at most
-// `capacity`, and returns how many it wrote: see Runtime::trap_stack in uptier/runtime.h. To be called before the
-// thread runs guest code again. Returns 0 for a NULL runtime or NULL `sites`.
+// Writes the call stack at the calling thread's last trap, the innermost call first, at most
+// `capacity` entries, and returns how many it wrote: see Runtime::trap_stack in uptier/runtime.h.
+// Call it before the thread runs guest code again. Returns 0 for a NULL runtime or NULL `sites`.
 size_t uptier_runtime_trap_stack(const uptier_runtime* runtime, uptier_site* sites,
                                  size_t capacity) UPTIER_NOEXCEPT;
 
@@ -422,21 +428,22 @@ size_t uptier_runtime_site_at(const uptier_runtime* runtime, const void* pc, upt
 uint64_t uptier_stack_left(void) UPTIER_NOEXCEPT;
 
 // Attaches the calling thread (counters, countdowns, stack limit) until it has called detach as
-// often as attach. A thread that invokes often should attach once. A thread is attached to one
-// runtime at a time; detach in reverse order. With the option profile and a worker, the runtime may
-// call `build` from now on for methods that are already registered. While the thread is attached,
-// signals of faults are not blocked on it, and its alternate signal stack has room for their
-// handler (Runtime::attach in uptier/runtime.h). Errors: UPTIER_RESOURCE_EXHAUSTED if memory for
-// the thread's context is refused, and for a stack that is no larger than the option stack_reserve;
-// UPTIER_INVALID_ARGUMENT on a stack that is not the thread's own.
+// often as attach. A thread that invokes often should attach once. If the thread is attached to
+// another runtime, that attachment is suspended until this one ends, so detach in reverse order.
+// With the option profile and a worker, the runtime may call `build` from now on for methods that
+// are already registered. While the thread is attached, signals of faults are not blocked on it,
+// and its alternate signal stack has room for their handler (Runtime::attach in uptier/runtime.h).
+// Errors: UPTIER_RESOURCE_EXHAUSTED if memory for the thread's context is refused, and for a stack
+// that is no larger than the option stack_reserve; UPTIER_INVALID_ARGUMENT on a stack that is not
+// the thread's own.
 uptier_status uptier_runtime_attach(uptier_runtime* runtime, uptier_error* error) UPTIER_NOEXCEPT;
 // Undoes one attach. The last call flushes the thread's counts and detaches it. Does nothing if the
 // thread is not attached. A host function must not detach more often than it attached. The last
 // detach destroys the thread's stacks.
 uptier_status uptier_runtime_detach(uptier_runtime* runtime) UPTIER_NOEXCEPT;
-// Says that the calling thread holds no compiled frame right now, so that retired code may be
-// freed. The outermost invoke says so by itself when it returns. Cheap: a store, unless there is
-// code to free.
+// Says that the calling thread's stack has no compiled frame (not checked), so that retired code
+// may be freed. The outermost invoke frees code by itself when it returns. Cheap: a store, unless
+// there is code to free.
 uptier_status uptier_runtime_quiescent(uptier_runtime* runtime) UPTIER_NOEXCEPT;
 // Stacks of the host's own, for coroutines, fibers, green threads: see "create_stack" in
 // uptier/runtime.h. An attached thread registers each stack once, and announces each switch:
@@ -457,8 +464,8 @@ uptier_status uptier_stack_switch(uptier_runtime* runtime, uptier_stack* to,
 uptier_status uptier_stack_destroy(uptier_runtime* runtime, uptier_stack* stack,
                                    uptier_error* error) UPTIER_NOEXCEPT;
 // Says that the calling thread is about to wait (for input, a lock, work), with or without compiled
-// frames on its stack. Until end_blocked it runs no compiled code, and code that its stack does not
-// refer to can be freed without it. Does nothing on a thread that is not attached; does not nest.
+// frames on its stack. Until end_blocked it must not run compiled code, except through invoke, and
+// must not call this again; see Runtime::begin_blocked in uptier/runtime.h.
 uptier_status uptier_runtime_begin_blocked(uptier_runtime* runtime) UPTIER_NOEXCEPT;
 uptier_status uptier_runtime_end_blocked(uptier_runtime* runtime) UPTIER_NOEXCEPT;
 // Flushes all methods of the calling thread and waits until the worker has finished its queue,

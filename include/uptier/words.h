@@ -65,8 +65,9 @@ const void* host_entry(size_t count) {
   return words_detail::host_entry<kInterpret>(count, std::make_index_sequence<kMaxWords + 1>());
 }
 
-// Calls an entry address (or any C function) with `count` words; more than kMaxWords end the
-// process. The thread must be attached, as for Runtime::entry_address.
+// Calls an entry address (or any C function) with `count` words. With more than kMaxWords it calls
+// abort(): pass them as an array, see host_entry. The thread must be attached, as for
+// Runtime::entry_address.
 inline uint64_t call_words(const void* entry, const uint64_t* words, size_t count) {
   using words_detail::call;
   switch (count) {
