@@ -70,8 +70,7 @@ uptier_status uptier_runtime_method_totals(const uptier_runtime* runtime, uptier
                                            uptier_method_totals* out,
                                            uptier_error* error) UPTIER_NOEXCEPT;
 
-// Totals of the runtime, including everything that it lost or refused; but lost stack samples are
-// only in the text of the report.
+// Totals of the runtime, including everything that it lost or refused.
 typedef struct uptier_totals {
   size_t size;  // in: sizeof(uptier_totals)
   uint64_t methods_registered;
@@ -112,6 +111,8 @@ typedef struct uptier_totals {
   uint64_t flushes_lost;         // flushes for which memory was refused; the next snapshot includes
                                  // their counts
   uint64_t code_names_lost;  // bodies of code whose name is not in the perf_map or jit_dump file
+  uint64_t
+      stack_samples_lost;  // dropped because a thread's ring was full (option sample_ring_bytes)
 } uptier_totals;
 
 uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals* out,

@@ -112,6 +112,47 @@ TEST_F(CApiProfile, records_that_were_overwritten_are_in_the_totals) {
   EXPECT_EQ(kept + all.log_records, 20u);
 }
 
+// Counts down from its argument.
+void spin(uptier_builder* b) {
+  uptier_variable i = uptier_build_declare(b, UPTIER_TYPE_I64);
+  uptier_block head = uptier_build_create_block(b);
+  uptier_block done = uptier_build_create_block(b);
+  uptier_build_def(b, i, uptier_build_param(b, 0));
+  uptier_build_jump(b, head);
+  uptier_build_switch_to(b, head);
+  uptier_build_loop_header(b, 0, nullptr, 0);
+  uptier_value next =
+      uptier_build_binary(b, UPTIER_OP_SUB, uptier_build_use(b, i), uptier_build_i64(b, 1));
+  uptier_build_def(b, i, next);
+  uptier_value more = uptier_build_binary(b, UPTIER_OP_GT_S, next, uptier_build_i64(b, 0));
+  uptier_build_branch(b, more, head, done);
+  uptier_build_seal(b, head);
+  uptier_build_seal(b, done);
+  uptier_build_switch_to(b, done);
+  uptier_build_ret(b, next);
+}
+
+// Without a worker, nobody empties the ring while the method runs.
+TEST_F(CApiProfile, stack_samples_that_were_dropped_are_in_the_totals) {
+  create({{"tier", "baseline"},
+          {"sample_hz", "20000"},
+          {"workers", "0"},
+          {"flush_first", "1000000000"},
+          {"loop_flush_first", "1000000000"},
+          {"sample_ring_bytes", "4096"}});
+  uptier_method m = add("spin", keep({spin}), signature(1));
+  ASSERT_EQ(invoke(m, {300'000'000}), UPTIER_OK);
+  uptier_totals all = {};
+  all.size = sizeof all;
+  ASSERT_EQ(uptier_runtime_totals(runtime_, &all, &error_), UPTIER_OK);
+  EXPECT_GT(all.stack_samples_lost, 0u);
+  const std::string report = text([&](char* b, size_t n, size_t* l, uptier_error* e) {
+    return uptier_runtime_report_text(runtime_, 0, b, n, l, e);
+  });
+  const std::string line = "stack samples dropped " + std::to_string(all.stack_samples_lost);
+  EXPECT_NE(report.find(line), std::string::npos) << report;
+}
+
 // ---- Traces -------------------------------------------------------------------------------------
 
 // The bytes that a sink received.

@@ -113,7 +113,7 @@ TEST(CApiHeader, structs_that_grow_end_with_their_last_member) {
   EXPECT_EQ(sizeof(uptier_host), offsetof(uptier_host, positions) + sizeof(void*));
   EXPECT_EQ(sizeof(uptier_method_info), offsetof(uptier_method_info, describes_at_once) + 4);
   EXPECT_EQ(sizeof(uptier_method_totals), offsetof(uptier_method_totals, left_for_host) + 8);
-  EXPECT_EQ(sizeof(uptier_totals), offsetof(uptier_totals, code_names_lost) + 8);
+  EXPECT_EQ(sizeof(uptier_totals), offsetof(uptier_totals, stack_samples_lost) + 8);
   EXPECT_EQ(sizeof(uptier_trace_sink), offsetof(uptier_trace_sink, close) + sizeof(void*));
   EXPECT_EQ(sizeof(uptier_profile_answer), offsetof(uptier_profile_answer, changes) + 8);
   EXPECT_EQ(sizeof(uptier_data_source), offsetof(uptier_data_source, release) + sizeof(void*));

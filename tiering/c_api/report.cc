@@ -130,6 +130,7 @@ uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals
   t.unstable_bodies = r.losses.unstable_bodies;
   t.flushes_lost = r.losses.flushes_lost;
   t.code_names_lost = r.losses.code_names_lost;
+  t.stack_samples_lost = r.losses.stack_samples;
   constexpr size_t kFirst = UPTIER_C_END(uptier_totals, trace_events_lost);
   const char* why = write_struct(t, kFirst, out);
   return why == nullptr ? UPTIER_OK : bad_argument(error, std::string("uptier_totals: ") + why);
