@@ -1,6 +1,6 @@
 // c_builder.h: how a C embedder describes a method's body. Part of uptier.h.
 //
-// The body is in SSA form, but the embedder never writes a phi: it defines and uses variables. The
+// The body is in SSA form, but the host never writes a phi: it defines and uses variables. The
 // protocol of a block:
 //
 //   create_block -> [jumps to it] -> switch_to -> instructions -> one terminator
@@ -162,10 +162,8 @@ uptier_loop uptier_build_loop_header(uptier_builder* b, uint32_t pc, const uptie
 // other variables.
 //
 // For hosts whose interpreter enters loops (uptier_runtime_osr_enter): call it with the slots of
-// each loop header, right before the jump that enters the loop from outside. Compiled code relies
-// on the description of a slot. But the interpreter may have reached the loop by a path that the
-// description leaves out (after a guard or uptier_build_leave), and may have assigned a variable
-// there that is a constant here. Cost: one instruction per variable, outside of the loop.
+// each loop header, right before the jump that enters the loop from outside. The reason is at
+// FunctionBuilder::make_own. Cost: one instruction per variable, outside of the loop.
 uptier_status uptier_build_make_own(uptier_builder* b, const uptier_variable* variables,
                                     size_t count) UPTIER_NOEXCEPT;
 // Declares the host's frame at `pc`. Guards after it in its block deoptimize to this frame. The

@@ -1,16 +1,7 @@
 // c_events.h: the events of a runtime in C. Part of uptier.h; programs include that.
 //
-// A host subscribes with a function and receives one record for each event. The rules are those of
-// <uptier/events.h>, which also says what subscribers cost:
-//
-//   Order: records about changes of the runtime arrive in the order of their numbers, without gaps.
-//     Records of guest threads (ENTERED, LEFT) arrive after the record with the number they carry.
-//   Threads: one thread at a time delivers, and holds no lock of the library meanwhile. It is the
-//     worker, or a thread that flushes, unsubscribes or destroys the runtime; without a worker, the
-//     thread that changed the state.
-//   Losses: if a subscriber is too slow, one LOST record counts the records that did not fit, in
-//     their place.
-//   End: all records are delivered before uptier_runtime_destroy returns; ENDED is the last one.
+// A host subscribes with a function and receives one record for each event. <uptier/events.h> has the
+// rules: order, delivering threads, losses, the end, and cost.
 //
 // A subscriber may read the runtime (reports, totals, decisions, queries), interrupt its threads,
 // subscribe and unsubscribe, itself included. Functions that would change the runtime's state are

@@ -70,7 +70,8 @@ struct LiveTime {
 class LiveView {
  public:
   // Connects to the process with this id, which listens "on" its usual socket. Errors: kNotFound
-  // (no such process, or it has no socket), kUnsupported (it belongs to another user), kIo.
+  // (no such process, or it has no socket), kInvalidArgument (not a process id), kUnsupported or kIo
+  // (it belongs to another user), kIo.
   static Result<std::unique_ptr<LiveView>> of_process(uint64_t process);
   // Connects to a socket by its path. Errors: the same.
   static Result<std::unique_ptr<LiveView>> of_socket(const std::string& path);

@@ -68,7 +68,7 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(flag, inlining, true, 0, 1, "flag",                                                            \
     "optimized code inlines small bodies that it calls often; these calls are counted as inlined") \
   X(flag, count_optimized, true, 0, 1, "flag",                                                     \
-    "optimized code counts its entries and the rounds of its loops, so that profiles of it stay true") \
+    "optimized code counts its entries and loop iterations, so that profiles of it stay true") \
   X(count, targets, 16, 0, 4096, "entries",                                                        \
     "callees counted per indirect call, and values per value probe; 0 does not observe indirect calls") \
   X(flag, loops, false, 0, 1, "flag",                                                              \
