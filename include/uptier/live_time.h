@@ -69,9 +69,9 @@ struct LiveTime {
 //   Thread: one at a time.
 class LiveView {
  public:
-  // Connects to the process with this id, which listens "on" its usual socket. Errors: kNotFound
-  // (no such process, or it has no socket), kInvalidArgument (not a process id), kUnsupported or kIo
-  // (it belongs to another user), kIo.
+  // Connects to the process with this id, which listens "on" its usual socket. Errors:
+  // kInvalidArgument (not a process id), kNotFound (no such process, or it has no socket), kIo (also
+  // if it belongs to another user).
   static Result<std::unique_ptr<LiveView>> of_process(uint64_t process);
   // Connects to a socket by its path. Errors: the same.
   static Result<std::unique_ptr<LiveView>> of_socket(const std::string& path);
@@ -81,7 +81,7 @@ class LiveView {
 
   // Asks for the numbers of now and waits for them, at most 5 seconds for each part of the answer.
   // Errors: kNotFound (the process or its runtime has ended), kIo (no answer), kCorruptInput (not
-  // an answer).
+  // an answer), kUnsupported (an answer in the form of another version).
   Result<LiveTime> read();
 
  private:
