@@ -62,7 +62,7 @@ typedef struct uptier_method_totals {
   uint32_t versions;       // compiled bodies ever made
   uptier_tier tier;        // of the code that calls run now
   uint64_t osr_outs;       // frames that went from older optimized code to newer, at a loop header
-  uint64_t left;           // frames that left compiled code for baseline code or the host
+  uint64_t left;           // deoptimizations: frames that left code for baseline code or the host
   uint64_t left_for_host;  // of these, frames that continued in host_resume
 } uptier_method_totals;
 

@@ -113,7 +113,7 @@ struct MethodReport {
   uint64_t flushes = 0;
   uint64_t osr_entries = 0;  // entries into compiled code in the middle of a call, at a loop header
   // Frames that left their code. osr_outs: from older optimized code to newer code, at a loop
-  // header. left: from compiled code to baseline code or to the host. Counted at once, not at
+  // header. left: deoptimizations, to baseline code or to the host. Counted at once, not at
   // flushes.
   uint64_t osr_outs = 0;
   uint64_t left = 0;
