@@ -39,7 +39,7 @@ class InterpreterRuntime : public NullRuntime {
   void describe();
   const jit::Module& module() const { return module_; }
   const MethodInfo& info(uint32_t m) const { return methods_[m].info; }
-  // What went wrong, if anything did: a body that the verifier refuses, a program that stopped.
+  // Returns the first problem, or "": the verifier refuses a body, or a program stopped.
   const std::string& problem() const { return problem_; }
 
   // Return the executions so far, by block site and by edge number, with number 1 at index 0; empty

@@ -46,7 +46,7 @@ class Program {
     return p;
   }
 
-  // Runs the program once, in an instance of its own; `around` is called with what runs it.
+  // Runs the program once, in an instance of its own. `around` receives a function that does this.
   template <typename Around>
   Result<int> run(Around around) {
     const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);

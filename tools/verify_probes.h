@@ -4,7 +4,7 @@
 //   after each pass, interpreted      -> must be the same, or unknown
 //   machine code, in single steps     -> the starts of its rows must be the same, or unknown
 //
-// Bodies are optimized with the true counts as their profile, callees inlined. The machine code is that of a
+// Bodies are optimized with the true counts as their profile, callees inlined. The code is made by a
 // runtime with tier=optimized; its second run is stepped, so that nothing is compiled meanwhile.
 #pragma once
 

@@ -2,13 +2,12 @@
 // programs include that. <uptier/code_image.h> says what the parts mean.
 #pragma once
 
+#include "uptier/c_report.h"
 #include "uptier/c_types.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef struct uptier_runtime uptier_runtime;
 
 // A method that code or rows name. Frozen, like all structs here but the last.
 typedef struct uptier_imaged_method {
