@@ -95,6 +95,21 @@ void print_probes(const CompileWorld& world, const jit::Code& code) {
   }
 }
 
+void print_lines(const CompileWorld& world, const jit::Code& code) {
+  const std::vector<jit::LineRow>& rows = code.tables().lines;
+  std::printf("== lines: offset, location; %zu rows, %zu bytes\n", rows.size(),
+              rows.size() * sizeof(jit::LineRow));
+  for (const jit::LineRow& r : rows) {
+    if (r.loc == jit::LineRow::kUnknown) {
+      std::printf("  0x%04x  not known\n", r.offset);
+      continue;
+    }
+    std::printf("  0x%04x  @0x%x", r.offset, r.loc);
+    if (r.body != 0) std::printf(" of %s", body_name(world, code, r.body).c_str());
+    std::printf("\n");
+  }
+}
+
 void print_listing(const jit::Function& f, const CompileWorld& world, const jit::Code& code,
                    const std::vector<uint64_t>& counts) {
   std::printf("== listing: %u bytes, entered at 0x%04x\n", code.size(),
@@ -195,11 +210,13 @@ int dump(const CompileCommand& c, Functions& fs) {
   }
   auto world = CompileWorld::create(fs, c.profile.empty() ? nullptr : &profile, kCodeBudget);
   if (!world) return fail(kFailed, world.error().message);
+  (*world)->lines = wants(c, "lines");
   if (wants(c, "ir")) print_out("== ir\n" + jit::to_text(f));
   auto code = compile_one(c, **world, f, m, seen);
   if (!code) return fail(kFailed, code.error().message);
   if (wants(c, "listing")) print_listing(f, **world, **code, seen.blocks);
   if (wants(c, "probes")) print_probes(**world, **code);
+  if (wants(c, "lines")) print_lines(**world, **code);
   if (wants(c, "frames")) {
     print_frames(f);
     print_exits(**code);
@@ -212,6 +229,7 @@ struct Speed {
   const char* compiler;
   double seconds = 0;
   uint64_t functions = 0, failed = 0, instructions = 0, wasm_bytes = 0, code_bytes = 0;
+  uint64_t line_rows = 0;  // with --lines
 };
 
 uint64_t size_of(const jit::Function& f) {
@@ -242,10 +260,11 @@ int list_functions(const CompileCommand& c, const Functions& fs) {
 }
 
 template <typename Compile>
-Result<Speed> measure(const char* compiler, const Functions& fs, Compile compile) {
+Result<Speed> measure(const char* compiler, const Functions& fs, bool lines, Compile compile) {
   Speed s{.compiler = compiler};
   auto world = CompileWorld::create(fs, nullptr, kCodeBudget, true);
   if (!world) return world.error();
+  (*world)->lines = lines;
   std::vector<std::unique_ptr<jit::Code>> in_service;  // as code of a runtime is
   for (uint32_t i = 0; i < fs.module.functions.size(); ++i) {
     auto start = std::chrono::steady_clock::now();
@@ -259,6 +278,7 @@ Result<Speed> measure(const char* compiler, const Functions& fs, Compile compile
     s.instructions += size_of(fs.module.functions[i]);
     s.wasm_bytes += fs.bytes.empty() ? 0 : fs.bytes[i];
     s.code_bytes += (*code)->size();
+    s.line_rows += (*code)->tables().lines.size();
     in_service.push_back(std::move(*code));
   }
   return s;
@@ -274,13 +294,15 @@ nlohmann::json speed_json(const Speed& s, const Functions& fs) {
           {"failed", s.failed},
           {"ir_instructions", s.instructions},
           {"wasm_bytes", s.wasm_bytes},
-          {"code_bytes", s.code_bytes}};
+          {"code_bytes", s.code_bytes},
+          {"line_rows", s.line_rows},
+          {"line_row_bytes", s.line_rows * sizeof(jit::LineRow)}};
 }
 
 int show_speeds(const CompileCommand& c, const Functions& fs) {
-  auto baseline =
-      measure("baseline", fs, [](CompileWorld& w, MethodId m) { return w.baseline(m, {}); });
-  auto optimized = measure("optimized", fs,
+  auto baseline = measure("baseline", fs, c.lines,
+                          [](CompileWorld& w, MethodId m) { return w.baseline(m, {}); });
+  auto optimized = measure("optimized", fs, c.lines,
                            [](CompileWorld& w, MethodId m) { return w.optimized(m, {}, true); });
   if (!baseline) return fail(kFailed, baseline.error().message);
   if (!optimized) return fail(kFailed, optimized.error().message);
@@ -297,6 +319,11 @@ int show_speeds(const CompileCommand& c, const Functions& fs) {
                 s->seconds * 1e9 / static_cast<double>(std::max<uint64_t>(s->instructions, 1)),
                 static_cast<double>(s->wasm_bytes) / 1e6 / (s->seconds + fs.seconds()),
                 static_cast<unsigned long long>(s->code_bytes >> 10), s->seconds * 1e3);
+  }
+  if (c.lines) {
+    std::printf("rows of lines: %llu and %llu, %zu bytes each\n",
+                static_cast<unsigned long long>(baseline->line_rows),
+                static_cast<unsigned long long>(optimized->line_rows), sizeof(jit::LineRow));
   }
   std::printf("in both rows of MB/s: reading %.1f ms, describing %.1f ms, verifying %.1f ms\n",
               fs.read_seconds * 1e3, fs.describe_seconds * 1e3, fs.verify_seconds * 1e3);

@@ -260,7 +260,7 @@ jit::CallTarget CompileWorld::target(MethodId callee) {
 }
 
 jit::CompileInput CompileWorld::input(MethodId m) {
-  return {module_.functions[m.index()], m, helpers_, *this, *space_};
+  return {module_.functions[m.index()], m, helpers_, *this, *space_, lines};
 }
 
 Result<std::unique_ptr<jit::Code>> CompileWorld::baseline(MethodId m,

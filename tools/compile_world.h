@@ -67,6 +67,9 @@ class CompileWorld final : private jit::CallResolver, private jit::InlineeSource
                                                       const Profile* profile, uint64_t code_budget,
                                                       bool packed = false);
 
+  // Whether code has rows for its lines, as with the option line_rows.
+  bool lines = false;
+
   Result<std::unique_ptr<jit::Code>> baseline(MethodId m, const jit::BaselineRequest& r);
   // `r` need not name targets' addresses, nor the source of inlined bodies: that is all functions,
   // unless `inlining` is off.
