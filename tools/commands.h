@@ -87,7 +87,7 @@ int ir_run(const IrCommand& c);
 struct CompileCommand {
   std::string file;                             // WebAssembly or IR text
   std::string function;                         // name or number in the file
-  std::vector<std::string> dump = {"listing"};  // of ir, passes, listing, probes, frames
+  std::vector<std::string> dump = {"listing"};  // of ir, passes, listing, probes, lines, frames
   std::string profile;                          // trace or profile text, or ""
   bool baseline = false;
   bool instrumented = false;
@@ -95,6 +95,7 @@ struct CompileCommand {
   bool cold_exits = false;     // blocks that never ran become exits
   int64_t osr_loop = -1;       // the loop at which the code is entered; -1: at the start
   std::string speed;           // "text" or "json": instead of a dump, time both compilers on all
+  bool lines = false;          // with `speed`: code has rows of lines
   bool list = false;           // instead of a dump, the functions of the file
   bool probe_table = false;    // instead of a dump, what the rows of blocks cost
   bool verify_probes = false;  // instead of a dump, run the program and check the counts of probes
@@ -108,6 +109,7 @@ struct ReportCommand {
   std::string output;       // "": the file's name and ".html"; "-": stdout
   std::string module;       // the program, or ""
   std::string against;      // a profile to compare with, or ""
+  bool sources = false;     // shows the text of the source files that the module names
   uint64_t listings = 200;  // methods whose code is shown, the hottest
 };
 // Writes the HTML report of a profile.

@@ -275,9 +275,9 @@ struct Commands {
     compile->add_option("FILE", c.file)->required();
     compile->add_option("--function,-f", c.function,
                         "the function's name, or its number in the file");
-    compile->add_option("--dump", c.dump, "list of: ir, passes, listing, probes, frames")
+    compile->add_option("--dump", c.dump, "list of: ir, passes, listing, probes, lines, frames")
         ->delimiter(',')
-        ->check(CLI::IsMember({"ir", "passes", "listing", "probes", "frames"}))
+        ->check(CLI::IsMember({"ir", "passes", "listing", "probes", "lines", "frames"}))
         ->capture_default_str();
     compile->add_option(
         "--profile", c.profile,
@@ -291,10 +291,13 @@ struct Commands {
         ->add_option("--osr", c.osr_loop,
                      "makes code that is entered at this loop (a number); optimized code only")
         ->check(not_negative());
-    compile
-        ->add_flag("--speed{text}", c.speed,
-                   "instead times both compilers on all functions: --speed or --speed=json")
-        ->check(CLI::IsMember({"text", "json"}));
+    CLI::Option* speed =
+        compile
+            ->add_flag("--speed{text}", c.speed,
+                       "instead times both compilers on all functions: --speed or --speed=json")
+            ->check(CLI::IsMember({"text", "json"}));
+    compile->add_flag("--lines", c.lines, "code has rows of lines, as with -O line_rows=on")
+        ->needs(speed);
     CLI::Option* list = compile->add_flag("--list", c.list, "instead lists the functions of FILE");
     CLI::Option* rows = compile->add_flag(
         "--probe-table", c.probe_table,
@@ -333,6 +336,9 @@ struct Commands {
     report->add_option("--module", c.module,
                        "the program; adds its code, calls and edges to the page");
     report->add_option("--against", c.against, "another profile, to compare with");
+    report->add_flag(
+        "--sources", c.sources,
+        "puts the source files that the module names on the page; for modules you trust");
     report
         ->add_option("--listings", c.listings, "shows the code of this many of the hottest methods")
         ->check(not_negative())

@@ -6,6 +6,7 @@
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/profile_commands.h"
+#include "tools/report_lines.h"
 #include "tools/report_page.h"
 #include "tools/streams.h"
 
@@ -41,6 +42,7 @@ int report(const ReportCommand& command) {
     auto opened = ReportModule::open(c.module, source.file.profile);
     if (!opened) return fail(opened.error());
     module = std::move(*opened);
+    source.lines = report_lines(c.module, source.name, source.file, c.sources);
   }
   const std::string page = report_page(report_data(source, module.get(), c.listings));
   const std::string out = c.output.empty() ? c.file + ".html" : c.output;

@@ -81,6 +81,7 @@ class Builder {
     data.page["calls"] = calls();
     data.page["timeline"] = timeline();
     data.page["overlap"] = overlap();
+    data.page["lines"] = source_.lines;
     add_parts(listings, data);
     return data;
   }

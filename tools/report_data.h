@@ -37,7 +37,8 @@ inline constexpr size_t kPartRows = 256;
 struct ReportSource {
   std::string name;  // of the file
   ProfileFile file;
-  profile::Timeline timeline;  // of the run that wrote it last
+  profile::Timeline timeline;    // of the run that wrote it last
+  nlohmann::ordered_json lines;  // report_lines.h; null without a module
   std::string against_name;
   Profile against;  // what it is compared with; of no meaning without a name
 };

@@ -288,6 +288,27 @@ TEST_F(Cli, compile_shows_each_stage_of_a_function) {
   EXPECT_EQ(run_tool("compile " + source).code, 2);
 }
 
+TEST_F(Cli, compile_shows_rows_of_lines_and_their_memory) {
+  std::string module = wasm_path("nbody");
+  RunResult r = run_tool("compile " + module + " -f main --dump=lines");
+  EXPECT_EQ(r.code, 0) << r.err;
+  unsigned rows = 0, bytes = 0;
+  ASSERT_EQ(
+      std::sscanf(r.out.c_str(), "== lines: offset, location; %u rows, %u bytes", &rows, &bytes), 2)
+      << r.out;
+  EXPECT_EQ(bytes, 12 * rows);
+  EXPECT_EQ(std::ranges::count(r.out, '\n'), rows + 1);
+  EXPECT_NE(r.out.find(" of body 1 (@"), std::string::npos) << "inlined bodies: " << r.out;
+  auto rows_of = [&](const std::string& words) {
+    auto j = nlohmann::json::parse(run_tool("compile --speed=json" + words + module).out, nullptr,
+                                   false);
+    return j.is_array() ? j[1].value("line_rows", 0) : -1;
+  };
+  EXPECT_EQ(rows_of(" "), 0);
+  EXPECT_GT(rows_of(" --lines "), 100);
+  EXPECT_EQ(run_tool("compile " + module + " -f main --lines").code, 2);
+}
+
 TEST_F(Cli, compile_takes_functions_of_modules_and_their_profiles) {
   std::string module = wasm_path("nbody"), trace = file("t");
   run_tool("run --tier=instrumented --trace " + trace + " " + module);

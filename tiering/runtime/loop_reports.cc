@@ -90,7 +90,8 @@ void settle_cycles(const Method& m, double per_execution, std::vector<LoopReport
 }
 
 // Adds the reports of a method's loops. `off`: the error of one execution, in cycles.
-void add_loops(const Method& m, const MethodProfile& p, double off, std::vector<LoopReport>& out) {
+void add_loops(const Method& m, const MethodProfile& p, double off, std::vector<LoopReport>& out)
+    UPTIER_REQUIRES(state_lock) {
   std::vector<LoopReport> loops;
   for (const TimedLoop& t : m.shape->timed_loops) loops.push_back(loop_report_of(m, t, p));
   settle_cycles(m, off, loops);

@@ -5,6 +5,7 @@ const VIEWS = {
   flame: ['Flame graph', flameView],
   overlap: ['Overlap', overlapView],
   overhead: ['Overhead', overheadView],
+  lines: ['Source', linesView],
 };
 const made = new Map();
 let current = '';

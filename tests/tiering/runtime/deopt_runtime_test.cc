@@ -31,8 +31,9 @@ std::vector<std::string> actions(const Report& r) {
 
 // A method that was optimized with the profile of many short calls.
 struct RareRuntime : IrRuntime {
-  explicit RareRuntime(std::initializer_list<std::pair<const char*, const char*>> more = {})
-      : IrRuntime(parse_or_die(kRare), make_options(more)), scope(*runtime) {
+  explicit RareRuntime(std::initializer_list<std::pair<const char*, const char*>> more = {},
+                       jit::Module module = parse_or_die(kRare))
+      : IrRuntime(std::move(module), make_options(more)), scope(*runtime) {
     for (int i = 0; i < 200; ++i) EXPECT_EQ(call("sum", {40}).bits, sum_of(40));
   }
   static Options make_options(std::initializer_list<std::pair<const char*, const char*>> more) {
@@ -103,6 +104,25 @@ TEST(Deopt, the_decision_names_the_site_and_the_limit) {
   }
   EXPECT_EQ(reason,
             "exit at block 4 (unreached): 5 exits in a loop, the limit is 5 after 0 retries");
+}
+
+TEST(Deopt, the_report_and_the_decision_name_the_line) {
+  jit::Module module = parse_or_die(kRare);
+  jit::Function& f = module.functions[0];
+  for (jit::Inst& i : f.insts) i.loc = 33;
+  f.positions.add(33, {.file = f.positions.add_file("rare.calc"), .line = 4, .column = 9});
+  ASSERT_TRUE(f.positions.finish().ok());
+  RareRuntime r({}, std::move(module));
+  for (int i = 0; i < 5; ++i) r.call("sum", {2000});
+  r.runtime->flush();
+  const Report report = r.runtime->report();
+  const bool named = std::ranges::any_of(report.decisions, [](const DecisionRecord& d) {
+    return d.reason.starts_with("exit at block 4 (unreached, @33, rare.calc:4:9): 5 exits");
+  });
+  EXPECT_TRUE(named);
+  EXPECT_EQ(r.report_of("sum").exits[0].source, (SourcePositions{{"rare.calc", 4, 9, ""}}));
+  EXPECT_NE(report.text().find("left at block 4 (unreached, rare.calc:4:9): 5"), std::string::npos)
+      << report.text();
 }
 
 TEST(Deopt, code_to_leave_for_is_made_once_and_again_after_eviction) {
