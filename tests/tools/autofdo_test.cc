@@ -44,6 +44,13 @@ TEST_F(Autofdo, lines_count_from_their_functions) {
             "   1: 68000\ndivide:2:1\n 0: 1\n 1: 1\n");
 }
 
+TEST_F(Autofdo, blocks_of_a_line_have_discriminators_and_functions_the_linkers_names) {
+  // The row of start's first line goes on to the first constant of the loop.
+  EXPECT_EQ(exported(stored("profiling")),
+            "start:4601:1\n 0: 900\n 1.1: 900\n 1.2: 900\n 1.3: 100 _ZN1a1S1fEi:100\n 1.5: 900\n"
+            " 1.6: 900\n 2: 1\n_ZN1a1S1fEi:100:100\n 1: 100\n");
+}
+
 TEST_F(Autofdo, llvm_profdata_reads_what_is_written) {
   if (!installed("llvm-profdata-22")) GTEST_SKIP() << "SKIPPED: llvm-profdata-22 is missing";
   for (const char* name : {"plain4", "plain5", "lines4", "lines5"}) {
