@@ -114,6 +114,23 @@ TEST_F(Autofdo, the_compiler_takes_branches_and_entries_from_it) {
   EXPECT_EQ(none.out, "0\n");
 }
 
+// An iteration of the loop that was unrolled stands for four of the loop in the sources.
+TEST_F(Autofdo, copies_of_code_that_the_compiler_made_add_up) {
+  const std::string why = build(
+      "volatile int sink;\n"
+      "int main(void) {\n"
+      "#pragma clang loop unroll_count(4)\n"
+      "  for (int i = 0; i < 4000; i++)\n"
+      "    sink += i;\n"
+      "  return 0;\n"
+      "}\n",
+      "-O2");
+  if (!why.empty()) GTEST_SKIP() << "SKIPPED: " << why;
+  EXPECT_THAT(exported("m.wasm"), HasSubstr("\n 3: 4000\n"));
+  const test::RunResult lines = tool("profile show p.upf --lines --json --module m.wasm");
+  EXPECT_THAT(lines.out, HasSubstr("\"executions\": 1000,"));
+}
+
 TEST_F(Autofdo, names_are_those_of_the_linker) {
   if (!installed("clang-22 wasm-ld-22")) GTEST_SKIP() << "SKIPPED: clang-22 or lld-22 is missing";
   write_text("main.cc",
