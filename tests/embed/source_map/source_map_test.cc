@@ -149,6 +149,16 @@ TEST(SourceMap, each_refusal_names_the_place_and_the_rule) {
   EXPECT_EQ(refusal(map_of("AAAA", R"("sources":["\ud800"],)")).substr(0, 4), "JSON");
 }
 
+// A long root goes before each of many sources.
+TEST(SourceMap, maps_that_would_take_too_much_memory_are_refused) {
+  std::string sources = R"("")";
+  for (int i = 0; i < 1000; ++i) sources += R"(,"a")";
+  Result<SourceLines> lines = mapped(R"({"version":3,"sourceRoot":")" + std::string(500'000, 'r') +
+                                     R"(","sources":[)" + sources + R"(],"mappings":"8DAAA"})");
+  ASSERT_FALSE(lines.ok());
+  EXPECT_EQ(lines.error().code, ErrorCode::kResourceExhausted);
+}
+
 TEST(SourceMap, every_text_that_ends_early_is_refused) {
   const std::string json = test::slurp(stored("as.wasm.map"));
   for (size_t size = 0; size < json.size(); ++size) {
