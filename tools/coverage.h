@@ -16,18 +16,18 @@
 
 namespace uptier::tools {
 
-// What is known of a module's blocks (by site) and edges (from 0), by function.
+// Tells how often blocks (by site) and edges (from 0) of a module's functions ran.
 class BlockCounts {
  public:
   virtual ~BlockCounts() = default;
-  // Whether counts are 1 for what ran, and not how often.
+  // Returns whether a count is 1 for a block that ran, however often.
   virtual bool hits() const = 0;
   virtual uint64_t block(uint32_t function, uint32_t block) const = 0;
   // Returns nothing if the count of an edge is not known.
   virtual std::optional<uint64_t> edge(uint32_t function, uint32_t edge) const = 0;
 };
 
-// How often each ran, from a profile of instrumented code.
+// Tells it by a profile of instrumented code.
 class ExactCounts final : public BlockCounts {
  public:
   ExactCounts(const ModuleLines& module, const Profile& counts);
@@ -40,7 +40,7 @@ class ExactCounts final : public BlockCounts {
   std::vector<const MethodProfile*> of_;  // by function; null: never called
 };
 
-// Whether each ran, 1 or 0, from Module::covered. The lines must be read with `covers`. Borrows both.
+// Tells by Module::covered whether each ran: 1 or 0. The lines must be read with `covers`. Borrows both.
 class HitBlocks final : public BlockCounts {
  public:
   HitBlocks(const ModuleLines& module, std::span<const uint8_t> covered)

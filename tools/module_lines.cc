@@ -62,7 +62,7 @@ bool leaves(uint8_t opcode) {
   return opcode == 0x00 || opcode == 0x0c || opcode == 0x0e || opcode == 0x0f;
 }
 
-// Rows of `rows` (by address) in which no operation lies.
+// Returns a part for each row that has no operation.
 std::vector<LinePart> quiet_parts_of(const jit::Function& f, const wasm::SourceLines& source,
                                      std::span<const LinedRow> rows) {
   std::vector<LinePart> parts;

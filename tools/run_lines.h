@@ -14,7 +14,7 @@ namespace uptier::tools {
 Status check_coverage(const std::string& path, const wasm::ModuleBytes& bytes);
 
 // Writes the coverage of a run to `out`: a directory of many runs (coverage_folder.h), JSON if it ends in
-// .json, else for lcov, without files that are not here. It has what ran, from Module::covered, or how often
+// .json, else for lcov, without files that are not here. It says which lines ran, from Module::covered, or how often
 // if code has `counted`, as instrumented code does. Returns the exit code of a program that ended with 0.
 int write_coverage(Runtime& runtime, const std::string& path, const wasm::Module& module,
                    const std::string& out, bool counted);

@@ -73,13 +73,14 @@ bool read_bodies(std::span<const uint8_t> code, std::vector<CodeBody>& bodies,
   return true;
 }
 
-// Returns a path with the parts before it that it needs.
-std::string joined(const std::string& folder, const std::string& root, const std::string& source) {
+// Returns a path with the parts before it that it needs. Allocates once.
+std::string joined(std::string_view folder, std::string_view root, std::string_view source) {
   std::string path;
-  for (const std::string* part : {&folder, &root, &source}) {
-    if (part->starts_with('/')) path.clear();
-    if (!path.empty() && !part->empty() && path.back() != '/') path += '/';
-    path += part->starts_with("./") ? part->substr(2) : *part;
+  path.reserve(folder.size() + root.size() + source.size() + 2);
+  for (std::string_view part : {folder, root, source}) {
+    if (part.starts_with('/')) path.clear();
+    if (!path.empty() && !part.empty() && path.back() != '/') path += '/';
+    path += part.starts_with("./") ? part.substr(2) : part;
   }
   return path;
 }

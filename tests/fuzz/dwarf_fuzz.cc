@@ -2,44 +2,12 @@
 // for.
 //
 // The inputs are modules. Most mutants keep their sections' sizes, or no section would be found.
-#include <malloc.h>
-
 #include <cstring>
-#include <new>
 
+#include "embed/wasm/sections.h"
 #include "embed/wasm/source_lines.h"
+#include "tests/fuzz/counted_memory.h"
 #include "tests/fuzz/fuzz.h"
-
-namespace {
-
-// Memory of the process, in bytes of blocks that exist.
-size_t held = 0;
-size_t most_held = 0;
-
-void* counted(size_t size) {
-  void* block = std::malloc(size == 0 ? 1 : size);
-  if (block == nullptr) throw std::bad_alloc();
-  held += malloc_usable_size(block);
-  if (held > most_held) most_held = held;
-  return block;
-}
-
-void release(void* block) noexcept {
-  if (block != nullptr) held -= malloc_usable_size(block);
-  std::free(block);
-}
-
-}  // namespace
-
-void* operator new(size_t size) { return counted(size); }
-void* operator new[](size_t size) { return counted(size); }
-// libFuzzer uses these. Memory is not refused here.
-void* operator new(size_t size, const std::nothrow_t&) noexcept { return counted(size); }
-void* operator new[](size_t size, const std::nothrow_t&) noexcept { return counted(size); }
-void operator delete(void* block) noexcept { release(block); }
-void operator delete[](void* block) noexcept { release(block); }
-void operator delete(void* block, size_t) noexcept { release(block); }
-void operator delete[](void* block, size_t) noexcept { release(block); }
 
 namespace uptier::fuzz {
 namespace {
@@ -76,6 +44,19 @@ std::string join(const std::string& header, const std::vector<std::string>& part
   return module;
 }
 
+// Returns the size of all debug sections.
+size_t debug_bytes(std::span<const uint8_t> module) {
+  size_t sum = 0;
+  for (wasm::Sections s(module); s.next();) {
+    const std::string_view content(reinterpret_cast<const char*>(s.content().data()),
+                                   s.content().size());
+    if (s.id() == wasm::kCustomSection && content.substr(0, 16).find(".debug_") < 8) {
+      sum += content.size();
+    }
+  }
+  return sum;
+}
+
 }  // namespace
 
 std::vector<std::string> seeds() {
@@ -91,7 +72,7 @@ void feed(const std::string& input) {
     Result<wasm::SourceLines> lines =
         wasm::SourceLines::read(wasm::ModuleBytes(bytes, std::shared_ptr<const void>()));
     // A message and the map itself take a few hundred bytes.
-    UPTIER_FUZZ_CHECK(most_held - before <= (size_t{16} << 20) + 16 * input.size() + 4096);
+    UPTIER_FUZZ_CHECK(most_held - before <= (size_t{16} << 20) + 16 * debug_bytes(bytes) + 4096);
     if (!lines.ok()) {
       UPTIER_FUZZ_CHECK(!lines.error().message.empty());
     } else {

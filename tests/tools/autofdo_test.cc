@@ -44,6 +44,13 @@ TEST_F(Autofdo, lines_count_from_their_functions) {
             "   1: 68000\ndivide:2:1\n 0: 1\n 1: 1\n");
 }
 
+TEST_F(Autofdo, blocks_of_a_line_have_discriminators_and_functions_the_linkers_names) {
+  // The row of start's first line goes on to the first constant of the loop.
+  EXPECT_EQ(exported(stored("profiling")),
+            "start:4601:1\n 0: 900\n 1.1: 900\n 1.2: 900\n 1.3: 100 _ZN1a1S1fEi:100\n 1.5: 900\n"
+            " 1.6: 900\n 2: 1\n_ZN1a1S1fEi:100:100\n 1: 100\n");
+}
+
 TEST_F(Autofdo, llvm_profdata_reads_what_is_written) {
   if (!installed("llvm-profdata-22")) GTEST_SKIP() << "SKIPPED: llvm-profdata-22 is missing";
   for (const char* name : {"plain4", "plain5", "lines4", "lines5"}) {
@@ -105,6 +112,23 @@ TEST_F(Autofdo, the_compiler_takes_branches_and_entries_from_it) {
   EXPECT_THAT(r.out, testing::ContainsRegex("icmp eq ptr %[0-9]+, @often"));
   const test::RunResult none = in_dir(compile + "| grep -cE 'weights|entry_count|, @often'");
   EXPECT_EQ(none.out, "0\n");
+}
+
+// An iteration of the loop that was unrolled stands for four of the loop in the sources.
+TEST_F(Autofdo, copies_of_code_that_the_compiler_made_add_up) {
+  const std::string why = build(
+      "volatile int sink;\n"
+      "int main(void) {\n"
+      "#pragma clang loop unroll_count(4)\n"
+      "  for (int i = 0; i < 4000; i++)\n"
+      "    sink += i;\n"
+      "  return 0;\n"
+      "}\n",
+      "-O2");
+  if (!why.empty()) GTEST_SKIP() << "SKIPPED: " << why;
+  EXPECT_THAT(exported("m.wasm"), HasSubstr("\n 3: 4000\n"));
+  const test::RunResult lines = tool("profile show p.upf --lines --json --module m.wasm");
+  EXPECT_THAT(lines.out, HasSubstr("\"executions\": 1000,"));
 }
 
 TEST_F(Autofdo, names_are_those_of_the_linker) {

@@ -66,6 +66,7 @@ TEST_F(CoverageTool, every_tier_has_what_ran_by_exact_counts) {
     EXPECT_EQ(all("exact.json")["counts"], "executions");
     const OneFile expected = one("exact.json").hits();
     EXPECT_TRUE(expected.lines.at(22) == 1 && expected.lines.at(26) == 0) << name;
+    EXPECT_EQ(expected.lines.at(21), 1u) << name << ": its code has no operation";
     EXPECT_TRUE(expected.calls.at("divide") == 1 && expected.calls.at("never") == 0) << name;
     EXPECT_FALSE(expected.branches.empty());
     for (const char* tier : kTiers) {

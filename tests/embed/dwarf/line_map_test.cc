@@ -1,6 +1,7 @@
 // Source lines of code: against llvm-symbolizer, and modules that break rules.
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "embed/wasm/sections.h"
 #include "embed/wasm/source_lines.h"
@@ -93,6 +94,30 @@ TEST_F(LineMap, inlined_calls_lead_to_the_function_that_has_the_code) {
     }
     EXPECT_TRUE(found) << name;
   }
+}
+
+TEST_F(LineMap, places_within_functions_have_linkage_names_first_lines_and_discriminators) {
+  const Bytes module = read_bytes(stored("profiling"));
+  Result<SourceLines> lines = SourceLines::read(module);
+  ASSERT_TRUE(lines.ok()) << lines.error().message;
+  std::set<uint32_t> of_loop;
+  size_t in_f = 0;
+  for (uint32_t at = 0; at < code_size(module); ++at) {
+    for (const dwarf::FunctionPlace& p : lines->map().function_places(at)) {
+      if (p.function == "_ZN1a1S1fEi") {
+        ++in_f;
+        EXPECT_EQ(p.first_line, 7u);  // the definition, not the declaration
+        EXPECT_TRUE(p.line == 8 || p.line == 7 || p.line == 0) << p.line;
+        EXPECT_EQ(p.discriminator, 0u);
+      } else {
+        EXPECT_EQ(p.function, "start");
+        EXPECT_EQ(p.first_line, 12u);
+        if (p.line == 13) of_loop.insert(p.discriminator);
+      }
+    }
+  }
+  EXPECT_GT(in_f, 5u);
+  EXPECT_GT(of_loop.size(), 2u);
 }
 
 TEST_F(LineMap, every_address_of_stored_modules_is_llvms) {
