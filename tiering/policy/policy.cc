@@ -227,7 +227,9 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
   }
   uint64_t samples = m.samples + std::min(m.saved_samples, UINT64_MAX - m.samples);
   bool has_profile = samples >= o.min_samples;
-  if (!always && !has_profile && m.can_instrument) {
+  // Baseline code of an optimized method takes no samples any more.
+  bool waits = m.can_instrument && m.tier != Tier::kOptimized;
+  if (!always && !has_profile && waits) {
     return keep(text("%llu samples, %llu needed", static_cast<unsigned long long>(m.samples),
                      static_cast<unsigned long long>(o.min_samples)));
   }

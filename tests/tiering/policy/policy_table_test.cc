@@ -286,6 +286,15 @@ const Row kRows[] = {
        m.behind_work = 375'001;
      },
      Action::kSpecialize, LoopId(1), "left in baseline code: 375 us"},
+    {"optimized without samples, a frame left behind: none will come",
+     [](auto& m, auto&, auto&) {
+       m.at_loop = LoopId(1);
+       m.calls = 1'000'000;
+       m.samples = 0;
+       m.tier = Tier::kOptimized;
+       m.behind_work = 375'001;
+     },
+     Action::kRecompile, LoopId(1), "left in baseline code"},
     {"optimized, a frame left behind for less than a compilation",
      [](auto& m, auto&, auto&) {
        m.at_loop = LoopId(1);
