@@ -48,7 +48,7 @@ static void drop_last(Emitter* e) {
   e->before = kNowhere;
 }
 
-// Jumps arrive here, so what follows is not joined with what is before.
+// Jumps arrive here, so the next instruction is not joined with the one before.
 static uint32_t label(Emitter* e) {
   e->last = e->before = kNowhere;
   return e->at;
