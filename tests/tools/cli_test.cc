@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "test_paths.h"
 #include "tests/support/golden.h"
@@ -299,6 +300,17 @@ TEST_F(Cli, compile_shows_rows_of_lines_and_their_memory) {
   EXPECT_EQ(bytes, 12 * rows);
   EXPECT_EQ(std::ranges::count(r.out, '\n'), rows + 1);
   EXPECT_NE(r.out.find(" of body 1 (@"), std::string::npos) << "inlined bodies: " << r.out;
+  // Addresses of the process differ from run to run.
+  auto code_of = [&](const std::string& words) {
+    const std::string out = run_tool("compile " + module + " -f main --dump=" + words).out;
+    return std::regex_replace(out, std::regex("0x[0-9A-F]{11,}"), "ADDRESS");
+  };
+  for (const char* how : {"", " --instrumented", " --baseline", " --baseline --instrumented"}) {
+    const std::string plain = code_of(std::string("listing") + how);
+    const std::string rows = code_of(std::string("listing,lines") + how);
+    EXPECT_TRUE(rows.starts_with(plain)) << "rows change the code" << how;
+    EXPECT_NE(rows.find("== lines"), std::string::npos) << how;
+  }
   auto rows_of = [&](const std::string& words) {
     auto j = nlohmann::json::parse(run_tool("compile --speed=json" + words + module).out, nullptr,
                                    false);
