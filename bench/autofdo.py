@@ -26,7 +26,7 @@ FLAGS = ["-O2", "-std=gnu11", "-ffp-contract=off"]
 GUEST = ["--target=wasm32-wasi", "-mbulk-memory", "-msign-ext", "-mnontrapping-fptoint", "-lm", "-w"]
 FORMS = ["autofdo", "exact", "instr"]
 TOOLS = ["clang-22", "wasm-ld-22", "llvm-profdata-22"]
-TRAINING = 12  # the size of the observed run is that of the benchmark, divided by this
+TRAINING = 12  # the observed run has the size of the benchmark, divided by this
 
 
 def run(command, **more):

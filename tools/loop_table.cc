@@ -58,8 +58,8 @@ std::string off_text(const LoopReport& r) {
   return error ? formatted("%+.2f %%", 100 * *error) : "-";
 }
 
-// Names come from modules: what could steer a terminal is shown as '?'.
-std::string printable(std::string text) {
+// Names come from modules: what could steer a terminal, or break the line, is shown as '?'.
+std::string on_one_line(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   }
@@ -68,7 +68,7 @@ std::string printable(std::string text) {
 
 std::string name_text(const std::string& name) {
   constexpr size_t kShown = 32;
-  const std::string out = printable(shortened(name, kShown));
+  const std::string out = on_one_line(shortened(name, kShown));
   return out + std::string(kShown - std::min(kShown, out.size()), ' ');
 }
 
@@ -126,7 +126,7 @@ std::string loops_text(std::span<const LoopReport> loops) {
       const auto width = static_cast<size_t>(kWidths[i]);
       out += ' ' + std::string(width - std::min(width, cells[i].size()), ' ') + cells[i];
     }
-    if (!at.empty()) out += "  " + printable(at);
+    if (!at.empty()) out += "  " + on_one_line(at);
     out += '\n';
   };
   const std::string unit = loops.empty() ? "cycles" : loops.front().unit;

@@ -210,8 +210,8 @@ class FunctionBuilder {
   // Always leaves to the host's frame, and ends the block. For a path that is not worth describing
   // because it was never taken so far. Needs a frame state, as a guard does.
   void leave(GuardReason reason = GuardReason::kUnreached);
-  // Observes `v` at a site of the host's own. Returns the probe's index among the host's sites, in
-  // build order; 0 after a misuse.
+  // Observes `v` at a site of the host's own. Returns the probe's index among the host's probes, from
+  // 0 in build order; also 0 after a misuse, which status() tells.
   //
   // Sites are numbered from 1 when the function is finished: first blocks, then calls, then the
   // host's probes in build order, then the library's own. So in the method's Schema the host's

@@ -50,7 +50,7 @@ typedef struct uptier_code_image {
   uint64_t version;  // serial number, as in events
   uptier_tier tier;
   uint32_t instrumented;  // 1: the copy that counts
-  uint32_t loop;          // where it is entered; UINT32_MAX: at its start
+  uint32_t loop;          // where it is entered: uptier_loop::id - 1; UINT32_MAX: at its start
   uint32_t freed;         // 1: other code may have the same addresses
   uint64_t address;       // of the hot part, where it ran last
   uint64_t cold_address;  // of the cold part, if there is one

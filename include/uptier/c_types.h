@@ -2,7 +2,8 @@
 //
 // Rule: ids and enumerations are plain numbers of fixed width, and any number may be passed for any
 // of them. A meaningless number is refused with UPTIER_INVALID_ARGUMENT, never undefined behaviour.
-// Id 0 is "none" everywhere, so zeroed memory is a valid, empty argument.
+// The ids below (uptier_method, uptier_loop, ...) have 0 as "none", so a zeroed id is a valid, empty
+// argument. A few plain numbers count from 0; their comments say so.
 //
 // Structs that begin with `size` may get more members at their end; no member moves or is removed.
 // The caller sets `size` to its own sizeof. If the caller is older than the library, members that

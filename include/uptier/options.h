@@ -90,11 +90,11 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(flag, deopt_cold, false, 0, 1, "flag",                                                         \
     "optimized code omits blocks that no sample has run; if reached, it deoptimizes to baseline code") \
   X(count, exit_limit, 100, 1, 1u << 24, "exits",                                                  \
-    "exits at one site after which code without its assumption is made; doubles each time")        \
+    "exits at a guard after which its method is compiled again with the current profile; then it doubles")        \
   X(count, exit_limit_loop, 5, 1, 1u << 24, "exits",                                               \
     "exit_limit for a site in a loop")                                                             \
   X(count, exit_retries, 3, 0, 16, "times",                                                        \
-    "times that a site may reach its limit; then its assumption ends (a host's guard: all optimizing)") \
+    "times that a guard may reach its limit; then its assumption ends (a host's guard: all optimizing)") \
   X(count, max_methods, 1u << 16, 1, 1u << 20, "methods",                                          \
     "methods at a time; reserves 128 bytes of address space per thread and method (by default 8 MiB)") \
   X(count, removed_kept, 1024, 0, 1u << 20, "methods",                                             \

@@ -64,6 +64,7 @@ struct RegisterCode {
   // Cost: a few passes over the steps. A register that a jump instruction writes is written on both
   // paths.
   explicit RegisterCode(std::span<const RegisterStep> steps);
+  // Returns the number of instructions. Not for a default-constructed object.
   uint32_t size() const { return static_cast<uint32_t>(leaders.size()) - 1; }
 };
 

@@ -255,7 +255,8 @@ class Runtime : public HostData {
   virtual ptrdiff_t loop_countdown_offset(MethodId m) const noexcept = 0;
   // Counts the iterations. If there is code that can be entered at the header of `loop` from the
   // interpreter's frame (on-stack replacement), runs the rest of the call there and returns its
-  // outcome; else returns nothing, and the interpreter goes on.
+  // outcome; else returns nothing, and the interpreter goes on. A trap ends that code only: if the
+  // outcome has one, the interpreter must raise it again (raise) and return. May call `build`.
   //
   // `args` are the call's arguments; the code reads only those that `build` uses after the header or puts into a
   // slot. `frame` holds the host's slots: word k is the value of slot k of FunctionBuilder::loop_header. For an i32
@@ -269,8 +270,8 @@ class Runtime : public HostData {
   //   - Options::tier is not auto;
   //   - kMostExitsToHost or more frames of compiled code on this thread wait for a host_resume;
   //   - the stack has no room for the code's frame above its limit (stack_left());
-  //   - a guard of the method has failed so often that it is banned (Options::exit_limit). The exit
-  //     that reaches the limit bans it at once.
+  //   - a guard of the method has reached its limit more than Options::exit_retries times
+  //     (MethodInfo::host_resume). The exit that reaches it for the last time has this effect at once.
   //
   // Errors: a loop is not entered if it uses a value that is not an argument, a constant or in a
   // slot, if `build` does not describe it, or if the frame is not as described (reported once for

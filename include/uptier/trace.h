@@ -101,8 +101,8 @@ struct FlushEvent {
   uint64_t interval = 0;
   uint64_t iterations = 0;  // loop iterations in these calls so far
   uint64_t bursts = 0;      // runs of consecutive iterations in the instrumented copy
-  // Iterations in one such run, if the counts stand for all calls and all iterations / burst: with
-  // adaptive sampling, and with a fixed interval other than 1. Otherwise 0.
+  // Iterations of one such run. Not 0 with adaptive sampling and with a fixed interval other than 1:
+  // then the sampled counts stand for (calls + iterations / burst) executions.
   uint64_t burst = 0;
   // True if all these calls and iterations ran code that can count them. Estimates are then scaled
   // to the number of calls and the number of iterations separately, if the id's desc says which

@@ -243,9 +243,10 @@ typedef void (*uptier_trace_log)(void* user, const char* line);
 
 typedef struct uptier_trace_options {
   size_t size;
-  const char* dispatcher;   // absolute path; NULL: UPTIER_TRACE_DISPATCHER
-  const char* subscribers;  // absolute paths, separated by commas; NULL: UPTIER_TRACE_SUBSCRIBERS
-  uptier_trace_log log;     // NULL: stderr
+  const char* dispatcher;  // absolute path; NULL: UPTIER_TRACE_DISPATCHER
+  const char*
+      subscribers;  // absolute paths, separated by commas; NULL: none, or if `dispatcher` is NULL, UPTIER_TRACE_SUBSCRIBERS
+  uptier_trace_log log;  // NULL: stderr
   void* log_user;
 } uptier_trace_options;
 

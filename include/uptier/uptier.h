@@ -413,7 +413,7 @@ typedef struct uptier_place {
   uptier_tier tier;
   uint32_t instrumented;  // 1: the copy that counts
   uint32_t stub;          // 1: the stub of the method; then only its frame's method is set
-  uint32_t loop;          // where the code is entered; UINT32_MAX: at its start
+  uint32_t loop;  // where the code is entered: uptier_loop::id - 1; UINT32_MAX: at its start
 } uptier_place;
 // Finds the place of the program that an address of compiled code belongs to. Writes the bodies
 // there, the innermost first, at most `capacity`, and returns how many there are: 0 if the address

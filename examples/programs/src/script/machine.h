@@ -1,5 +1,5 @@
 // The script machine: one loop with one switch. A script's calls of script functions stay in the
-// loop; functions of the library that call a script back enter it anew.
+// loop; functions of the library that call a script back enter it again.
 #ifndef UPTIER_EXAMPLES_SCRIPT_MACHINE_H
 #define UPTIER_EXAMPLES_SCRIPT_MACHINE_H
 
@@ -96,7 +96,7 @@ static NOINLINE Value call_native(Machine* m, Native native, const Value* argume
   return native == kMapped ? result : native == kFolded ? sum : from_int(found);
 }
 
-// What the loop does rarely, or with values that are not integers.
+// Operations that the loop runs rarely, or on values that are not integers.
 
 static NOINLINE Value add_slowly(Value a, Value b) {
   if (is_kind(a, kString)) return concatenate(a, text_of(b));
