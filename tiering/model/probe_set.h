@@ -97,7 +97,8 @@ class ProbeSet {
   // Returns the target tables in slabs of either plan.
   std::vector<TargetTable> target_tables(bool optimized) const;
   // Counts of blocks and edges that are derived from others may fall by the number of running
-  // frames. Published counts must not fall, so this raises the counts in `now` to those in `seen`.
+  // frames. Published counts must not fall while frames run, so this raises the counts in `now` to
+  // those in `seen`.
   void keep_flow_rising(const profile::Observed& seen, profile::Observed& now) const;
   // Returns sum |approximate - exact| / sum exact over the flow counters of a slab in kDual; 0 in
   // other modes.

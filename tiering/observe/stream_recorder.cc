@@ -124,9 +124,11 @@ sampler::Verdict StreamRecorder::take(Method& m, uint32_t thread, const sampler:
     counted.words[i] = in_order ? counts[i] : std::max(counted.words[i], counts[i]);
   }
   if (!counts.empty()) keep_forgotten(m, all ? 0 : thread, counted.words);
+  // No frame of the thread is inside any more, so nothing that frames inside had distorted remains.
+  const bool settled = note.kind == sampler::NoteKind::kFlushFinal && !all;
   auto verdict =
       end_window(m, all ? 0 : thread, t.sampled_calls, samples - std::min(before, samples), weight,
-                 sampler::weight_of({note.rate}, ladder_));
+                 sampler::weight_of({note.rate}, ladder_), settled);
   if (!is_flush(note.kind)) return verdict;
   s.flushes++;
   Event flushed =
@@ -140,8 +142,8 @@ sampler::Verdict StreamRecorder::take(Method& m, uint32_t thread, const sampler:
 
 // Updates `seen` from the words.
 sampler::Verdict StreamRecorder::end_window(Method& m, uint32_t stream, uint64_t entries,
-                                            uint64_t new_samples, uint64_t weight,
-                                            uint64_t nominal) {
+                                            uint64_t new_samples, uint64_t weight, uint64_t nominal,
+                                            bool settled) {
   const ProbeSet& set = *m.probes;
   if (set.schema().slots.empty()) return sampler::Verdict::kMore;
   Stream& counted = m.flushed.own().streams[stream];
@@ -149,14 +151,14 @@ sampler::Verdict StreamRecorder::end_window(Method& m, uint32_t stream, uint64_t
                                    forgotten_in(m, stream));
   counted.dual_error = set.dual_error(counted.words);
   counted.executions = set.all_executions(counted.words);
-  set.keep_flow_rising(counted.seen, now);
+  if (!settled) set.keep_flow_rising(counted.seen, now);
   size_t blocks = std::min(m.shape->block_weights.size(), now.counts.size());
   sampler::Window w;
   w.counts.resize(blocks);
   for (size_t i = 0; i < blocks; ++i) {
     uint64_t before = counted.seen.counts.empty() ? 0 : counted.seen.counts[i];
-    assert(now.counts[i] >= before);  // published counts never decrease
-    w.counts[i] = now.counts[i] - before;
+    assert(settled || now.counts[i] >= before);  // published counts decrease at the end only
+    w.counts[i] = now.counts[i] - std::min(before, now.counts[i]);
   }
   w.samples = new_samples;
   // The expected distance of two windows is known for samples of equal weight. So weight added by a

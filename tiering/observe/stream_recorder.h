@@ -66,8 +66,10 @@ class StreamRecorder {
   // that window in the stream's coverage.
   uint64_t weight_of(const Method& m, const sampler::Note& note, const Totals& t,
                      Stream& counted) const UPTIER_REQUIRES(state_lock);
+  // `settled`: no frame of the thread is inside, so counts may fall to what they really are.
   sampler::Verdict end_window(Method& m, uint32_t stream, uint64_t entries, uint64_t new_samples,
-                              uint64_t weight, uint64_t nominal) UPTIER_REQUIRES(state_lock);
+                              uint64_t weight, uint64_t nominal, bool settled)
+      UPTIER_REQUIRES(state_lock);
   void end_one(Method& m, uint32_t stream) UPTIER_REQUIRES(state_lock);
 
   const Options& options_;

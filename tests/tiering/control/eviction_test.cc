@@ -81,6 +81,7 @@ struct Room : test::Owners {
                            .probe_choice = choice,
                            .samples_calls = true,
                            .always_instrumented = false,
+                           .lines = false,
                            .stress = stress,
                            .state_mutex = mutex,
                            .methods = methods,

@@ -85,9 +85,10 @@ b3:
 
 TEST(MethodExits, number_guards_then_blocks_in_build_order) {
   MethodExits exits(body(), jit::find_loop_forest(body()), policy());
-  EXPECT_EQ(exits.name(0), "guard 1 (type, @11)");
-  EXPECT_EQ(exits.name(1), "guard 2 (bounds, @22)");
-  EXPECT_EQ(exits.name(2 + 3), "block 4 (unreached)");
+  const jit::PositionTable none;
+  EXPECT_EQ(exits.name(0, none), "guard 1 (type, @11)");
+  EXPECT_EQ(exits.name(1, none), "guard 2 (bounds, @22)");
+  EXPECT_EQ(exits.name(2 + 3, none), "block 4 (unreached)");
   EXPECT_FALSE(exits.snapshot(0).in_loop);
   EXPECT_TRUE(exits.snapshot(1).in_loop);
   EXPECT_TRUE(exits.snapshot(1).declared);
