@@ -39,7 +39,9 @@ struct Note {
   uint32_t bytes = 0;  // of the whole record, a multiple of 8
   NoteKind kind = NoteKind::kFiller;
   uint8_t ages = 0;  // the owner ages its tables after it (site_tables.h), so the reader does, too
-  uint8_t reserved[2] = {};
+  uint8_t settled =
+      0;  // the thread runs no compiled code, so counts that follow from others are exact
+  uint8_t reserved[1] = {};
   uint32_t method = 0;
   uint32_t loop = 0;   // where it was taken: LoopId index, or UINT32_MAX at an entry
   uint32_t words = 0;  // number of counters that follow

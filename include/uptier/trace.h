@@ -2,7 +2,9 @@
 //
 // Rule: a handle is announced (MethodDetails, BulkType) before an event uses it, and an id is
 // described (InstrumentationDesc) before data comes for it. InstrumentationData is a cumulative
-// snapshot: it replaces the earlier data of the same id, so a lost event costs nothing.
+// snapshot: it replaces the earlier data of the same id, so a lost event costs nothing. Counts do not
+// fall from one snapshot to the next, except those of blocks and edges in one that was flushed by
+// kFinal or kDemand: frames that ran had made them too high, and are gone.
 //
 // An id stands for the observations of one method by one thread (or by all threads, if they share
 // their counters). Data of one id replaces earlier data; data of different ids is summed. So a

@@ -124,8 +124,7 @@ sampler::Verdict StreamRecorder::take(Method& m, uint32_t thread, const sampler:
     counted.words[i] = in_order ? counts[i] : std::max(counted.words[i], counts[i]);
   }
   if (!counts.empty()) keep_forgotten(m, all ? 0 : thread, counted.words);
-  // No frame of the thread is inside any more, so nothing that frames inside had distorted remains.
-  const bool settled = note.kind == sampler::NoteKind::kFlushFinal && !all;
+  const bool settled = note.settled != 0 && !all;
   auto verdict =
       end_window(m, all ? 0 : thread, t.sampled_calls, samples - std::min(before, samples), weight,
                  sampler::weight_of({note.rate}, ladder_), settled);
@@ -157,7 +156,7 @@ sampler::Verdict StreamRecorder::end_window(Method& m, uint32_t stream, uint64_t
   w.counts.resize(blocks);
   for (size_t i = 0; i < blocks; ++i) {
     uint64_t before = counted.seen.counts.empty() ? 0 : counted.seen.counts[i];
-    assert(settled || now.counts[i] >= before);  // published counts decrease at the end only
+    assert(settled || now.counts[i] >= before);  // published counts fall only when they settle
     w.counts[i] = now.counts[i] - std::min(before, now.counts[i]);
   }
   w.samples = new_samples;

@@ -66,7 +66,7 @@ class StreamRecorder {
   // that window in the stream's coverage.
   uint64_t weight_of(const Method& m, const sampler::Note& note, const Totals& t,
                      Stream& counted) const UPTIER_REQUIRES(state_lock);
-  // `settled`: no frame of the thread is inside, so counts may fall to what they really are.
+  // `settled`: no frame of the thread is inside, so counts may fall to their exact values.
   sampler::Verdict end_window(Method& m, uint32_t stream, uint64_t entries, uint64_t new_samples,
                               uint64_t weight, uint64_t nominal, bool settled)
       UPTIER_REQUIRES(state_lock);

@@ -26,6 +26,7 @@ namespace uptier::tiering {
 void Flushes::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind) {
   assert(kind == sampler::NoteKind::kFlushFinal || kind == sampler::NoteKind::kFlushDemand);
   note_intake_.drain_thread_locked(t);
+  const bool outside = t.context().activation == nullptr && !t.stacks.any_suspended();
   uint32_t count = engine_.methods.size();
   for (uint32_t i = 0; i < count; ++i) {
     sampler::MethodState& s = t.state(MethodId(i));
@@ -34,6 +35,7 @@ void Flushes::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind) {
     Method& m = engine_.method(i);
     if (m.removed && !m.retired) continue;
     sampler::Note n = notes_.make_note(m, t, kind);
+    n.settled = outside ? 1 : 0;
     bool only_flush = s.flushes++ == 0;
     const bool whole = finishes([&] {
       state_lock.known_held();
