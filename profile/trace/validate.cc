@@ -157,13 +157,17 @@ Status TraceLaws::take(const InstrumentationData& data) {
   if (awaited_ && *awaited_ != data.id) {
     return corrupt("a flush of " + id_text(*awaited_) + " without data after it");
   }
+  const bool flushed = awaited_.has_value();
   awaited_.reset();
   const auto at = streams_.find(data.id);
   if (at == streams_.end()) return corrupt("data before desc: " + id_text(data.id));
   Stream& stream = at->second;
   if (const Status status = check_data(stream, data); !status.ok()) return status;
   if (stream.known) {
-    if (const Status status = check_words(stream, data); !status.ok()) return status;
+    // Counts that follow from others are exact once no frame runs, and may have been too high before.
+    const bool settles = flushed && (stream.flush->reason == FlushReason::kFinal ||
+                                     stream.flush->reason == FlushReason::kDemand);
+    if (const Status s = check_words(stream, data, settles); !s.ok()) return s;
   }
   stream.sized = true;
   stream.size = data.data.size();
@@ -183,7 +187,7 @@ Status TraceLaws::check_data(const Stream& stream, const InstrumentationData& da
   return check_handles(stream.desc.data_shape, data.data, true);
 }
 
-Status TraceLaws::check_words(Stream& stream, const InstrumentationData& data) const {
+Status TraceLaws::check_words(Stream& stream, const InstrumentationData& data, bool settles) const {
   if (stream.last.empty()) stream.schema = *schema_of(stream.desc);
   std::vector<uint64_t> words = words_of(data);
   // Handles have been checked; their methods do not matter here.
@@ -191,9 +195,6 @@ Status TraceLaws::check_words(Stream& stream, const InstrumentationData& data) c
       observed_of(stream.schema, words, [](uint64_t) { return MethodKey{}; });
   if (!pairs.ok()) return corrupt("data of " + id_text(data.id) + ": " + pairs.error().message);
   if (!stream.last.empty()) {
-    // Counts that follow from others are exact once no frame runs, and may have been too high before.
-    const bool settles = stream.flush && (stream.flush->reason == FlushReason::kFinal ||
-                                          stream.flush->reason == FlushReason::kDemand);
     const auto fallen = find_fallen(stream.schema, stream.last, words, settles);
     if (fallen)
       return corrupt(*fallen + " of " + id_text(data.id) + " falls between two snapshots");

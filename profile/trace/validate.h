@@ -78,7 +78,8 @@ class TraceLaws {
   Status take(const FirstCallEvent& call);
   Status check_handles(ByteSpan shape, ByteSpan bytes, bool zero_allowed) const;
   Status check_data(const Stream& stream, const InstrumentationData& data) const;
-  Status check_words(Stream& stream, const InstrumentationData& data) const;
+  // `settles`: counts of control flow may have fallen.
+  Status check_words(Stream& stream, const InstrumentationData& data, bool settles) const;
 
   std::map<uint64_t, MethodDetails> methods_;
   std::map<uint64_t, BulkType> types_;

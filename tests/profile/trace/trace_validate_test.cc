@@ -173,6 +173,15 @@ TEST(TraceValidate, snapshots_do_not_fall) {
   EXPECT_EQ(rule_behind_sample({make_data(10, Counts{4, 2})}), "");
   EXPECT_EQ(rule_behind_sample({make_data(10, Counts{9, 1})}),
             "word 1 of id 10 falls between two snapshots");
+  // Unless it was flushed when no frame ran.
+  const FlushEvent loops{10, 41, 5, 1, 3, FlushReason::kLoops},
+      demand{10, 41, 5, 1, 3, FlushReason::kDemand}, end{10, 41, 5, 1, 3, FlushReason::kFinal};
+  EXPECT_EQ(rule_behind_sample({loops, make_data(10, Counts{9, 1})}),
+            "word 1 of id 10 falls between two snapshots");
+  EXPECT_EQ(rule_behind_sample({demand, make_data(10, Counts{9, 1})}), "");
+  EXPECT_EQ(rule_behind_sample({end, make_data(10, Counts{9, 1})}), "");
+  EXPECT_EQ(rule_behind_sample({end, make_data(10, Counts{9, 1}), make_data(10, Counts{9, 0})}),
+            "word 1 of id 10 falls between two snapshots");
   EXPECT_EQ(rule_behind_sample({FlushEvent{10, 39, 4, 1, 2, FlushReason::kFinal}}),
             "calls of id 10 fall");
   EXPECT_EQ(rule_behind_sample({FlushEvent{10, 40, 3, 1, 2, FlushReason::kFinal}}),
