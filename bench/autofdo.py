@@ -19,6 +19,7 @@ libclang-rt-22-dev, libclang-rt-22-dev-wasm32 and wasi-libc.
 """
 import argparse, json, os, shutil, statistics, subprocess, sys, tempfile
 
+from measure import load_note
 from programs import PROGRAMS, geomean, read_programs
 
 ALL = ["bytecode", "compress", "hashtable", "objects", "strings"]
@@ -135,8 +136,7 @@ def main():
                 cells += f"{means[e, form][-1]:.3f} ({min(ratios):.2f} {max(ratios):.2f})".rjust(20)
             print(f"{name:<11}{cells}", flush=True)
     print(f"{'geomean':<11}" + "".join(f"{geomean(means[c]):.3f}".ljust(12).rjust(20) for c in columns))
-    one, five, _ = os.getloadavg()
-    print(f"load average {one:.1f} (1 min), {five:.1f} (5 min) on {os.cpu_count()} CPUs")
+    print(load_note())
     if a.json:
         with open(a.json, "w") as f:
             json.dump(all_times, f, indent=1)

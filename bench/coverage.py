@@ -15,6 +15,7 @@ lld and wasi-libc.
 """
 import argparse, json, os, statistics, subprocess, sys, tempfile
 
+from measure import load_note
 from programs import PROGRAMS, geomean, read_programs
 
 FLAGS = ["--target=wasm32-wasi", "-O2", "-g", "-std=gnu11", "-ffp-contract=off", "-mbulk-memory", "-msign-ext",
@@ -82,8 +83,7 @@ def main():
                 cells += f"{means[c, i][-1]:.3f} ({min(ratios):.2f} {max(ratios):.2f})".rjust(22)
             print(f"{name:<11}{statistics.median(t[0] for t in times['auto']):>7.2f} s{cells}", flush=True)
     print(f"{'geomean':<20}" + "".join(f"{geomean(means[c]):.3f}".ljust(12).rjust(22) for c in columns))
-    one, five, _ = os.getloadavg()
-    print(f"load average {one:.1f} (1 min), {five:.1f} (5 min) on {os.cpu_count()} CPUs")
+    print(load_note())
     if a.json:
         with open(a.json, "w") as f:
             json.dump(all_times, f, indent=1)

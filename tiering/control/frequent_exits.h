@@ -3,7 +3,8 @@
 //   exits of a block, or a value site   the policy decides (decide_exit, policy.h): a version is made in
 //                                       which the block stays, or nothing is guessed there
 //   of a guard declared by the host     every version has it: if it is banned, the method goes back to
-//                                       baseline code and stays there
+//                                       the host's interpreter, or to baseline code if there is
+//                                       none, and stays there
 //   callers that have inlined the body  are compiled again in both cases
 //
 // So the response to a frequent exit is code without that exit, and never the same code again:
