@@ -1,5 +1,5 @@
 -- The sum of a fleet under a cap and a quorum: what `uptier profile merge --cap-per-host --quorum` makes
--- of one file of each host (profile/quorum.h has the laws), of the tables of fleet.sql, as rows that
+-- of one file of each host (profile/algebra/quorum.h has the laws), of the tables of fleet.sql, as rows that
 -- `uptier profile import` reads. docs/fleet.md says how it is asked.
 --
 --   cap     runs that a host counts for at most; 0: all it has. Below 2^32
