@@ -134,8 +134,9 @@ class FunctionBuilder {
   // same number. The path is copied. Takes time linear in the number of files.
   FileId add_file(std::string_view path);
   // Says where a location lies in the sources, in any order and also after its instructions. Once
-  // for each location; the same position again is accepted. Positions are kept of the method's
-  // first description. positions.h has the other way to give them. Cost: 20 bytes for a location.
+  // for each location; the same position again is accepted. Only positions of the method's first
+  // description are kept. positions.h has the other way to give them. Cost: 20 bytes for a
+  // location.
   void add_position(uint32_t location, const Position& at);
 
   // Constants.
@@ -219,7 +220,7 @@ class FunctionBuilder {
   // which kinds only the library places. `tag` goes into the records of a kLog probe; it is 0 for
   // all other kinds.
   uint32_t probe(ProbeKind kind, Value v = Value::none(), uint32_t tag = 0);
-  // Logs a line of text, in sampled calls only: a kLog probe for each argument, or one probe
+  // Logs a line of text, in instrumented copies only: a kLog probe for each argument, or one probe
   // without an argument. `format` is a result of Runtime::add_log_format, with as many placeholders
   // as there are arguments. Returns the index of the first probe.
   uint32_t log(LogFormat format, std::span<const Value> arguments = {});

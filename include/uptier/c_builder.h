@@ -66,8 +66,8 @@ uptier_status uptier_build_set_location(uptier_builder* b, uint32_t location) UP
 // file. Cost: linear in the number of files.
 uptier_file uptier_build_add_file(uptier_builder* b, const char* path) UPTIER_NOEXCEPT;
 // Says where a location lies in the sources, in any order and also after its instructions: once for
-// each location; the same again is accepted. Positions are kept of the method's first description.
-// uptier_host::positions is the other way to give them.
+// each location; the same again is accepted. Only positions of the method's first description are
+// kept. uptier_host::positions is the other way to give them.
 //
 //   line, column  from 1; 0: not known
 //   inlined_at    if the host's own compiler has inlined the code there: the location of the call,

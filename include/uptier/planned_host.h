@@ -38,7 +38,7 @@ struct HostPlan {
 
 struct PlanLimits {
   uint32_t plans = 8;        // plans of a function, 4096 at most; the last one guesses nothing
-  uint32_t exits = 10;       // exits from the code of a plan before it is given up
+  uint32_t exits = 10;       // exits from the code of a plan before it is given up; 0: never
   int32_t first_look = 200;  // iterations before a loop's function gets a plan
 };
 
@@ -66,7 +66,7 @@ class PlannedHost : public Host {
   Status add(uint32_t function);
   // Returns the function's latest method.
   MethodId method(uint32_t function) const;
-  // Returns one line for each function with failed guesses.
+  // Returns one line for each function that has had exits, or more than one plan.
   std::string summary();
 
   // Inline, like all virtual functions here, because hosts may be compiled with RTTI and the

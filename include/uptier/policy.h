@@ -52,9 +52,10 @@
 // had then; until then the answer is keep.
 //
 // A frame that runs a loop is better served by OSR when one call is worth a compilation by itself:
-// (1) for past / calls. Calls may differ: an interpreter's loop may be called back a million times
-// while its first call runs on. So a frame that stays in baseline code although there is optimized
-// code is served as well, when the work there since then is worth a compilation: (1) for
+// (1) for executed work / calls * baseline_ns. Calls may differ: an interpreter's loop may be
+// called back a million times while its first call runs on. So a frame that stays in baseline code
+// although there is optimized code is served as well, when the work there since then is worth a
+// compilation: (1) for
 //   behind  work of frames in baseline code since the method was optimized, or since the last OSR
 //           version was requested for them * baseline_ns
 //

@@ -135,8 +135,7 @@ struct CallProfile {
 
   bool empty() const { return shapes.empty() && graph.empty() && first.empty() && time.empty(); }
 
-  // Sums calls, positions and times. If both sides have a method's shape, the greater is kept, as for
-  // schemas.
+  // Sums calls, positions and times. If both sides have a method's shape, the greater is kept.
   CallProfile& operator+=(const CallProfile& other);
   CallProfile& operator+=(CallProfile&& other);  // moves the parts that only `other` has
   // Multiplies calls, positions, runs and times, rounding towards 0; entries that become 0 are removed.
