@@ -41,7 +41,7 @@ void add_shown(CLI::App& app, Shown& s) {
                  "writes only the table of loops to FILE; - is stdout; implies --loops")
       ->type_name("FILE");
   app.add_flag("--sample{1000}", s.sample,
-               "samples stacks and prints where processor time went to stderr: --sample=HZ, 1000 a "
+               "samples stacks and prints to stderr where processor time went: --sample=HZ, 1000 a "
                "second if not given")
       ->check(CLI::Range(1, 20000));
   app.add_option(
@@ -171,8 +171,8 @@ struct Commands {
     run->add_option("--invoke", c.invoke, "calls this export with ARGS instead of _start");
     run->add_option(
            "--log-at", c.log_at,
-           "logs a line of text where a function runs, in sampled calls (all of them with "
-           "-O interval=1 --policy=never): FUNCTION=TEXT or FUNCTION@OFFSET=TEXT; {0} is "
+           "logs a line of text where a function runs, in sampled calls and iterations (all of "
+           "them with -O interval=1 --policy=never): FUNCTION=TEXT or FUNCTION@OFFSET=TEXT; {0} is "
            "the value of local 0; with --profile the lines are in the profile, else they are "
            "printed as by --log; may be repeated")
         ->allow_extra_args(false);
