@@ -25,7 +25,7 @@
 //
 // Cost. Compiled code and its fast paths do nothing for events. Without subscribers a change of
 // state costs an increment, and leaving code a load. With one, each record costs the thread that
-// makes it well under a microsecond, and a ring of 32 KiB for each attached thread if kEntered or
+// makes it well under a microsecond, and a ring of 28 KiB for each attached thread if kEntered or
 // kLeft is wanted.
 #pragma once
 

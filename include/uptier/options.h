@@ -46,7 +46,7 @@ enum class FindMode : uint8_t { kCounts, kSamples, kBoth };
 enum class LogLevel : uint8_t { kInfo, kWarning, kError };
 // Receives one line of the library's log, without a newline and followed by a 0. `line` is valid
 // during the call. Thread: any, several at once, perhaps with locks of the runtime held. For a trap
-// without an `invoke`, it is called in the handler of the trap's signal, before the process ends.
+// without an `invoke`, it may be called in a signal handler, before the process ends.
 // It must not call the runtime and must not throw.
 using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
 

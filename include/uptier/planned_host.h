@@ -13,9 +13,9 @@
 // the interpreter, must call the entries that entry_changed has reported, and must never call a
 // function of the host by MethodId.
 //
-//   add --> interpreted --loop_event, calls--> make_plan --> describe --> compiled code
-//             ^   new method: entry_changed                                | a guard fails
-//             +------- after `exits` of them, `plans` times at most <--- exited
+//   add --> interpreted --loops or calls--> make_plan --> describe --> compiled code
+//             ^   new method: entry_changed                             | a guard fails
+//             +----- after `exits` of them, `plans` times at most <-- exited
 //
 //   Thread: the program's, one at a time; hosts with several program threads must run one of them
 //     at a time. But the runtime's worker calls make_plan and describe too, so the interpreter's

@@ -108,9 +108,10 @@ struct MethodSnapshot {
   uint64_t calls = 0;
   uint64_t samples = 0;  // sampled calls and bursts
   uint64_t iterations = 0;
-  uint64_t sampled_work = 0;  // sum of count * instructions over blocks, as counted
-  double sampled_share = 1;   // of calls and iterations, in (0, 1]
-  uint64_t saved_work = 0;    // like sampled_work, for one run of the saved profile; 0: none
+  uint64_t sampled_work = 0;  // sum over blocks of executions * instructions
+  double sampled_share = 1;  // the share of all executions in it, in (0, 1]; 1 if it is an estimate
+                             // of all, as in the runtime's questions
+  uint64_t saved_work = 0;   // like sampled_work, for one run of the saved profile; 0: none
   uint64_t saved_samples = 0;
   uint64_t behind_work = 0;  // estimated instructions that frames in baseline code have executed
                              // although there is optimized code; see `behind`
@@ -195,9 +196,9 @@ class Policy {
 // simulated. `action`, `reason` and `priority` of the result have the form of the log.
 //
 // Thread: any. Errors: kInvalidInput, with the name of the field that is unknown, missing, given
-// twice or not a number; also for a record without inputs, which is an event and no decision. An
-// event with the action "set" changed an option for all later decisions: its reason is NAME=VALUE,
-// for Options::set. (Without a `=` it is a Runtime::observe, which affects no decision.)
+// twice or not a number; also for a record without inputs (see there). An event with the action
+// "set" changed an option for all later decisions: its reason is NAME=VALUE, for Options::set.
+// (Without a `=` it is a Runtime::observe, which affects no decision.)
 Result<DecisionRecord> replay(const DecisionRecord& r, const PolicyOptions& o,
                               Policy* policy = nullptr);
 

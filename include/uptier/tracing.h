@@ -65,7 +65,7 @@ enum {
 // ---- Streams, strings, objects -------------------------------------------------------------------
 
 // A source of events that tools choose by name. The dispatcher writes `enabled`: entry t is not 0
-// while a tool wants events of type t. Trace points only read it.
+// while a tool wants events of type t, and always for graphs. Trace points only read it.
 typedef struct uptier_trace_stream {
   uint8_t enabled[UPTIER_TRACE_TYPES];
 } uptier_trace_stream;

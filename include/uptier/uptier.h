@@ -141,7 +141,7 @@ typedef struct uptier_host {
   //   error    never NULL; its message, if any, explains a status that is not UPTIER_OK
   //
   // Thread: a calling thread or the runtime's worker; never the same method twice at once. It must
-  // not call remove_methods, retire_methods, set, observe, flush, save_profile or destroy.
+  // not call remove_methods, retire_methods, set, observe, flush, save_profile, gather or destroy.
   // Errors: the method stays in its present code, which may be the interpreter. If a method without
   // an interpreter fails its first compilation, its calls trap (UPTIER_TRAP_NO_CODE). The report
   // has the message.
