@@ -3,8 +3,8 @@
 //
 // Rule: merge is associative and commutative, and saturates. This data never changes what a program
 // computes. Call sites are used to match a method that was edited (profile/algebra/match.h). The
-// graph decides which methods of a saved profile are compiled one after the other, and so lie
-// together. The order is kept for tools.
+// graph decides in which sequence the hot methods of a saved profile are compiled, and so which lie
+// together; the order decides it for the other methods that are compiled before their first calls.
 #pragma once
 
 #include <algorithm>
