@@ -229,10 +229,11 @@ struct MethodProfile {
   //     n_eff = min(count / together, samples) * min(1, samples * w^2 / weight_squares)
   //     together = 1 + (most - 1) * (p + 3/4 (1 - p)),   p = count / (most * samples)
   //
-  // `most` is the number of executions per sample at the busiest block or edge. Executions of one
-  // site come together, in few bursts rather than many, and so tell less. The last factor, with the
-  // mean weight w of all blocks and edges, accounts for samples of very different weights, which
-  // adaptive rates cause (docs/notes/0038). O(slots).
+  // `most` is the number of executions per sample at the busiest block or edge, but no less than
+  // the iterations per sample. Executions of one site come together, in few bursts rather than
+  // many, and so tell less. The last factor, with the mean weight w of all blocks and edges,
+  // accounts for samples of very different weights, which adaptive rates cause (docs/notes/0038).
+  // O(slots).
   //
   // A site that was never seen may have run between two samples. With the mean weight w of this
   // method's counts (or the calls and iterations per sample, if those are more), N executions all
