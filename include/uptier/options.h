@@ -144,7 +144,7 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(flag, probe_table, true, 0, 1, "flag",                                                         \
     "keep the rows that say which block of which body an address of code belongs to; code is the same") \
   X(flag, keep_code, false, 0, 1, "flag",                                                          \
-    "keep copies of freed code, and whole stack samples (sample_hz), for Runtime::code_images(); needs probe_table")  \
+    "keep copies of freed code, and whole stack samples (sample_hz), for code_images(); needs probe_table") \
   X(flag, gdb, false, 0, 1, "flag",                                                                \
     "tell gdb and lldb the names and lines of code; a debugger stops for a moment at each compilation") \
   X(flag, line_rows, false, 0, 1, "flag",                                                          \
