@@ -137,8 +137,8 @@ struct Commands {
     run->footer(
         "Arguments: prog.wasm (- for stdin), followed by the arguments of the program.\nExit "
         "codes: the program's own; 134 after a trap (out of fuel included); 124 after\n--timeout; "
-        "125 if the module or memory was refused; 1 if a file could not be written and\nthe "
-        "program's own code was 0.");
+        "125 if the module or memory was refused; 2 if the command line is wrong;\n1 if a file "
+        "could not be written and the program's own code was 0.");
     run->prefix_command();
     words.add_to(*run);
     RunCommand& c = run_command;
