@@ -220,7 +220,7 @@ class Runtime : public HostData {
   // A host function ends when it returns; if it waits, it asks uptier::interrupted()
   // (interrupted.h). The guest's memory may then be in a state that the program never has: a fill or copy may be
   // half done, and optimized code leaves out stores that a later store overwrites. Until the invoke has ended, the
-  // guest's thread receives Options::interrupt_signal about every millisecond; `invoke` unblocks this signal.
+  // guest's thread receives Options::interrupt_signal every 50 us to 5 ms; `invoke` unblocks this signal.
   // System calls of host functions fail with EINTR meanwhile.
   //
   //   thread   thread_number() of the thread to stop; 0: all
