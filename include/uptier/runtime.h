@@ -295,7 +295,8 @@ class Runtime : public HostData {
   // and after it replay with their own options. Thread: any, but not from `build`. Errors: those that Options::set
   // returns; kUnsupported for options that are fixed for life, for `interval` and `burst` if every call is sampled
   // (interval=1, tier=instrumented), if all threads share one countdown (gap=exact), if calls are not sampled, and
-  // for options that this runtime has no use for (docs/embedding.md).
+  // for options and values that this runtime cannot take (docs/embedding.md); for `sample_hz` also kIo,
+  // kInvalidArgument and kResourceExhausted if the system refuses its signal or its clocks.
   virtual Status set(std::string_view name, std::string_view value) = 0;
   // Turns sampling off, up to every call, or back to the options' setting. Takes effect like a
   // change of `interval`, with the same errors. With fixed rates, estimates omit calls that run
