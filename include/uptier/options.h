@@ -96,7 +96,7 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(count, exit_retries, 3, 0, 16, "times",                                                        \
     "times that a guard may reach its limit; then it is not made again (a host's guard: no optimized code)") \
   X(count, max_methods, 1u << 16, 1, 1u << 20, "methods",                                          \
-    "methods at a time; reserves 128 bytes of address space per thread and method (by default 8 MiB)") \
+    "methods at a time; each thread reserves 8 MiB of address space for every 65,536 of them") \
   X(count, removed_kept, 1024, 0, 1u << 20, "methods",                                             \
     "number of removed methods the report and profile still list (fewer if max_methods runs out)") \
   X(count, decisions_kept, 1u << 15, 1, 1u << 24, "decisions",                                     \
