@@ -40,7 +40,7 @@ namespace uptier {
 struct DecisionRecord;  // report.h
 
 // The kinds of events. Exits of a method (kLeft) are numbered from 0, the same in all versions: guards
-// of the host in build order (ExitReport::guard - 1), then blocks in build order, then value sites.
+// of the host in build order (ExitReport::guard - 1), then blocks in build order, then value probes.
 enum class EventKind : uint8_t {
   kLost,       // records were lost here: `count` of them, from `sequence` (or `thread_sequence`) on
   kAdded,      // a method was registered; text: its name

@@ -4,8 +4,8 @@
 // So the observations of a function are copied once, into a HostPlan (not the Plan of plan.h), when
 // its method is first described, and every build reads only the plan. A plan that turns out wrong
 // too often is given up: the function gets another method, whose plan is made from all observations
-// up to then. Observations only grow, so each kind of surprise happens to a function once, and the
-// last plan guesses nothing.
+// up to then. Observations only grow, so each wrong guess happens to a function once, and the last
+// plan guesses nothing.
 //
 // The old method is retired (Runtime::retire_methods). Calls of it that are under way, including
 // recursive ones, run to their end in their present code, and may leave it by its plan, which is

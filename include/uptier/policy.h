@@ -38,7 +38,8 @@
 //   since  time that the version has run so far: past * (its share of the calls) / speedup; the
 //          future is again assumed to be as long
 //   limit  drift_samples * 2^(versions made for drift so far), in samples of the version
-// the method is worth another version, from the counts of the recent windows, when
+// the method is worth another version, from the counts of the recent windows (a window is a number
+// of samples in a row), when
 //
 //   cost < since * drift * (1 - 1 / speedup)   and   samples >= limit                       (2)
 //

@@ -75,7 +75,8 @@ struct Slot {
   SiteId site = 0;
   uint32_t word = 0;
   uint32_t words = 1;
-  uint32_t top = 0;  // entries of its table in a slab and in data; 0 for kinds without a table
+  uint32_t top = 0;  // entries of its table in a thread's counters and in trace data; 0 for kinds
+                     // without a table
 
   friend bool operator==(const Slot&, const Slot&) = default;
   friend auto operator<=>(const Slot&, const Slot&) = default;
