@@ -181,7 +181,7 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(flag, loop_dual, false, 0, 1, "flag",                                                          \
     "time every execution, and report the error that extrapolation would have made")               \
   X(count, loop_records, 2048, 2, 1u << 30, "executions",                                          \
-    "executions of a loop that are timed between two flushes; up to 8 times as many if they vary much") \
+    "timed executions of a loop, recorded between two flushes; up to 8 times as many if they vary much") \
   X(real, flush_growth, 2.0, 1.0, 1024.0, "factor",                                                \
     "each flush comes at this multiple of the one before; 1 means every flush_first calls")        \
   X(count, seed, 1, 0, UINT64_MAX, "seed",                                                         \
