@@ -11,7 +11,7 @@ inline void add_changes_words(CLI::App& to, ChangesCommand& c) {
   to.add_option("A", c.a, "the profile before");
   to.add_option("B", c.b, "the profile after");
   to.add_option("--before", c.before,
-                "several files instead of A: what they differ by is part of the noise");
+                "several files instead of A: their differences are part of the noise");
   to.add_option("--after", c.after, "several files instead of B");
   to.add_option("--by", c.by, "time | executions; both if all files have stack samples")
       ->check(CLI::IsMember({"time", "executions"}));

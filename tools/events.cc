@@ -35,7 +35,8 @@ int start_events(const std::string& file) {
     uptier_trace_init(&options);
     return kOk;
   }
-  if (file.find(',') != file.npos) return fail(kUsage, "--events: a file's name without commas");
+  if (file.find(',') != file.npos)
+    return fail(kUsage, "--events: the name of the file must not contain a comma");
   const auto folder = library_folder();
   const std::string dispatcher = folder / "libuptier_trace_dispatcher.so";
   const std::string tool = folder / ("libuptier_trace_" + tool_for(file) + ".so");
@@ -43,7 +44,7 @@ int start_events(const std::string& file) {
   options.dispatcher = dispatcher.c_str();
   options.subscribers = subscribers.c_str();
   if (uptier_trace_init(&options) != 0) return kOk;
-  return fail(kFailed, "--events: no events are written");
+  return fail(kFailed, "--events: tracing cannot begin, so nothing was run");
 }
 
 int finish_events() { return uptier_trace_finish() == 0 ? kOk : kFailed; }

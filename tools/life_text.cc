@@ -58,7 +58,7 @@ std::string decided_text(const MethodEvent& e) {
       osr == e.action.npos ? "" : " for loop " + e.action.substr(osr + 5) + " of it";
   const std::string what = is("recompile")       ? "the policy requested optimized code" + where
                            : is("specialize")    ? "the policy requested specialized code" + where
-                           : is("roll_back")     ? "the policy took a guess back" + where
+                           : is("roll_back")     ? "the policy took a version back" + where
                            : is("re_instrument") ? "it is observed again" + where
                            : is("ban")           ? "the policy gave a guess up for good" + where
                            : is("match")         ? "a profile of other code was matched with it"

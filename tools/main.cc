@@ -41,7 +41,7 @@ void add_shown(CLI::App& app, Shown& s) {
                  "writes only the table of loops to FILE; - is stdout; implies --loops")
       ->type_name("FILE");
   app.add_flag("--sample{1000}", s.sample,
-               "samples stacks and prints where processor time went to stderr: --sample=HZ, 1000 a "
+               "samples stacks and prints to stderr where processor time went: --sample=HZ, 1000 a "
                "second if not given")
       ->check(CLI::Range(1, 20000));
   app.add_option(
@@ -137,8 +137,8 @@ struct Commands {
     run->footer(
         "Arguments: prog.wasm (- for stdin), followed by the arguments of the program.\nExit "
         "codes: the program's own; 134 after a trap (out of fuel included); 124 after\n--timeout; "
-        "125 if the module or memory was refused; 1 if a file could not be written and\nthe "
-        "program's own code was 0.");
+        "125 if the module or memory was refused; 2 if the command line is wrong;\n1 if a file "
+        "could not be written and the program's own code was 0.");
     run->prefix_command();
     words.add_to(*run);
     RunCommand& c = run_command;
@@ -171,8 +171,8 @@ struct Commands {
     run->add_option("--invoke", c.invoke, "calls this export with ARGS instead of _start");
     run->add_option(
            "--log-at", c.log_at,
-           "logs a line of text where a function runs, in sampled calls (all of them with "
-           "-O interval=1 --policy=never): FUNCTION=TEXT or FUNCTION@OFFSET=TEXT; {0} is "
+           "logs a line of text where a function runs, in sampled calls and iterations (all of "
+           "them with -O interval=1 --policy=never): FUNCTION=TEXT or FUNCTION@OFFSET=TEXT; {0} is "
            "the value of local 0; with --profile the lines are in the profile, else they are "
            "printed as by --log; may be repeated")
         ->allow_extra_args(false);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMostNames = 20;  // in a list within a line
 constexpr const char* kAssumption =
-    "One file on each side: what runs differ by is assumed; several after --before and --after "
+    "One file on each side: the noise is assumed; several files after --before and --after "
     "measure it.";
 
 std::string plural(size_t n, const char* what) {

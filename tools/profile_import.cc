@@ -62,7 +62,7 @@ void tell_of_runs(const ProfileInfo& info) {
   const uint64_t named = info.uploads.size() + info.forgotten;
   if (info.uploads.empty() || info.runs <= named) return;
   fail(kOk, std::to_string(info.runs) + " runs, but only " + std::to_string(named) +
-                " names of runs: some were fed more than once, or have no name");
+                " names of runs: some were imported twice, or have no name");
 }
 
 }  // namespace

@@ -18,13 +18,13 @@ void tell(uint64_t count, const char* what) {
 }
 
 void tell_losses(const CodeImages& images, const profile::ProbedRun& run) {
-  tell(images.lost_codes, "codes that were freed are missing: no memory was left to keep them");
-  tell(images.lost_samples, "samples are missing: their code was not kept");
+  tell(images.lost_codes, "freed versions of code are missing: there was no room to keep them");
+  tell(images.lost_samples, "samples are missing: their code or stack was not kept");
   tell(images.cut_stacks, "samples lack their outermost callers");
   tell(run.left_out, "rows are missing: LLVM has no ids above 65535");
   tell(run.partial,
        "rows are of blocks whose counts are too low: some of their copies have no row");
-  tell(run.displaced, "freed codes have other addresses than in the run: newer code lay there");
+  tell(run.displaced, "freed versions have other addresses than in the run: newer code lay there");
   if (images.codes.empty()) {
     std::fputs(
         "uptier: pseudo-probes: no code was kept: nothing was compiled, or the option "

@@ -78,7 +78,7 @@ bool reads_arguments(const wasm::ModuleInfo& module) {
 // mistake: the program reads no arguments.
 void tell_of_misplaced(const wasm::ModuleInfo& module, const RunCommand& c) {
   if (c.misplaced.empty() || !c.invoke.empty() || reads_arguments(module)) return;
-  fail(kOk, c.misplaced + " stands behind " + c.module +
+  fail(kOk, c.misplaced + " stands after " + c.module +
                 ", so it was passed to the program, which reads no arguments; usage: " + kRunUsage);
 }
 

@@ -17,14 +17,15 @@ void RuntimeWords::add_to(CLI::App& app) {
   named(app, "--gap", "gap", "random | fixed | prime | exact");
   named(app, "--opt-range", "opt_range", "optimize only methods whose hash lies in low..high");
   named(app, "--profile", "profile",
-        "a .upf file: read at the start, to optimize hot methods at once, and written at the end");
+        "a .upf file: read at the start, to optimize hot methods at once, and written at the end; "
+        "samples stacks 100 times a second if no rate is given");
   named(app, "--stress", "stress", "force transitions, e.g. osr=all,copy=every:3");
   app.add_option_function<std::vector<std::string>>(
          "-O,--option",
          [this](const std::vector<std::string>& words) {
            for (const std::string& w : words) {
              size_t eq = w.find('=');
-             if (eq == std::string::npos) throw CLI::ValidationError(w, "want NAME=VALUE");
+             if (eq == std::string::npos) throw CLI::ValidationError(w, "is not NAME=VALUE");
              given_.emplace_back(w.substr(0, eq), w.substr(eq + 1));
            }
          },

@@ -216,7 +216,7 @@ class Verifier {
     Result<int> end = (*program)->run();
     if (!end) return end.error();
     if (!ran.problem().empty()) return cannot(ran.problem());
-    if (*end != exit_) return cannot("the interpreter ends with another code");
+    if (*end != exit_) return cannot("the interpreter ends with another exit code");
     built_ = ran.module();
     want_ = executions_in(ran, built_);
     for (uint32_t m = 0; m < built_.functions.size(); ++m) {
@@ -268,7 +268,8 @@ class Verifier {
     Result<int> end = (*program)->run();
     if (!end) return Error{end.error().code, "after " + step.pass + ": " + end.error().message};
     if (!ran.problem().empty()) return cannot("after " + step.pass + ": " + ran.problem());
-    if (*end != exit_) return cannot("after " + step.pass + " the program ends with another code");
+    if (*end != exit_)
+      return cannot("after " + step.pass + " the program ends with another exit code");
     BlockSet unknown = jit::no_blocks(built_);
     for (uint32_t m = 0; m < now.size(); ++m) {
       if (now[m]) jit::add_unknown_blocks(*now[m], MethodId(m), unknown);
@@ -306,7 +307,7 @@ class Verifier {
       steps.end();
     });
     if (!end) return end.error();
-    if (*end != exit_) return cannot("machine code ends with another code");
+    if (*end != exit_) return cannot("machine code ends with another exit code");
     const CodeImages after = (*runtime)->code_images();
     if (after.codes != before.codes) return cannot("code was compiled during the second run");
     check_.code_steps = steps.steps();

@@ -112,7 +112,8 @@ Result<LineHeader> read_line_header(const Sections& s, uint64_t at, Budget& budg
   h.opcode_base = c.u8();
   for (unsigned i = 1; i < h.opcode_base; ++i) h.operands[i] = c.u8();
   if (c.bad()) return bad_at(h, "a line program is shorter than its header");
-  if (operations != 1) return bad_at(h, "instructions of several operations are not known");
+  if (operations != 1)
+    return bad_at(h, "instructions of several operations (VLIW) are not supported");
   if (h.line_range == 0 || h.opcode_base == 0) {
     return bad_at(h, "the line range or the opcode base of a line program is 0");
   }

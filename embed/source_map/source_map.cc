@@ -140,7 +140,8 @@ class Reader {
       } else if (key == "mappings") {
         mappings = json_.plain_text();
       } else if (key == "sections") {
-        return Error{ErrorCode::kUnsupported, "it is an index map, which has other maps inside"};
+        return Error{ErrorCode::kUnsupported,
+                     "it is an index map, which has other maps inside: not supported"};
       } else {
         json_.skip();
       }
@@ -150,7 +151,7 @@ class Reader {
     }
     if (version != 3) {
       return Error{ErrorCode::kUnsupported,
-                   "version " + std::to_string(version) + " is not known; there is 3"};
+                   "version " + std::to_string(version) + " is not supported; only 3 is"};
     }
     const Status read = MappingsReader(mappings, made.sources.size(), made.rows, budget_).run();
     if (!read) return read.error();

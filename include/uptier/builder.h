@@ -134,8 +134,9 @@ class FunctionBuilder {
   // same number. The path is copied. Takes time linear in the number of files.
   FileId add_file(std::string_view path);
   // Says where a location lies in the sources, in any order and also after its instructions. Once
-  // for each location; the same position again is accepted. Positions are kept of the method's
-  // first description. positions.h has the other way to give them. Cost: 20 bytes for a location.
+  // for each location; the same position again is accepted. Only positions of the method's first
+  // description are kept. positions.h has the other way to give them. Cost: 20 bytes for a
+  // location.
   void add_position(uint32_t location, const Position& at);
 
   // Constants.
@@ -146,7 +147,7 @@ class FunctionBuilder {
   Value ref(const void* p);
   Value constant(Type t, uint64_t bits);  // bits above the type's width must be 0
 
-  // Operations. Their types come from the operands.
+  // Operations. Their types come from the operands. Conditions are i32, here and below.
   Value unary(Opcode op, Value a);                  // Shape::kUnary, kTest
   Value binary(Opcode op, Value a, Value b);        // Shape::kBinary, kCompare
   Value convert(Opcode op, Type to, Value a);       // Shape::kConvert
@@ -177,7 +178,7 @@ class FunctionBuilder {
   // Control. Each ends the current block.
   void jump(Block to);
   void branch(Value condition, Block if_true, Block if_false);
-  // Goes to cases[index], or to `otherwise` when index (unsigned) is past the end.
+  // Goes to cases[index], or to `otherwise` when index (i32, unsigned) is past the end.
   void switch_on(Value index, std::span<const Block> cases, Block otherwise);
   void ret();         // of a function without result only
   void ret(Value v);  // of its result type
@@ -186,7 +187,9 @@ class FunctionBuilder {
 
   // Marks the current block, which must be empty and unsealed, as a loop header. The runtime may
   // switch copies and tiers here. `slots` are the interpreter's variables at `pc`, for OSR entries
-  // (Runtime::osr_enter); empty if the host has none.
+  // (Runtime::osr_enter); empty if the host has none. Returns the number of the header, from 0 in
+  // build order. Blocks that no path reaches are removed when the body ends, and then later loops
+  // have lower numbers.
   LoopId loop_header(uint32_t pc = 0, std::span<const Variable> slots = {});
 
   // Gives each Variable a value of its own, distinct from constants, parameters and the values of
@@ -219,7 +222,7 @@ class FunctionBuilder {
   // which kinds only the library places. `tag` goes into the records of a kLog probe; it is 0 for
   // all other kinds.
   uint32_t probe(ProbeKind kind, Value v = Value::none(), uint32_t tag = 0);
-  // Logs a line of text, in sampled calls only: a kLog probe for each argument, or one probe
+  // Logs a line of text, in instrumented copies only: a kLog probe for each argument, or one probe
   // without an argument. `format` is a result of Runtime::add_log_format, with as many placeholders
   // as there are arguments. Returns the index of the first probe.
   uint32_t log(LogFormat format, std::span<const Value> arguments = {});

@@ -66,8 +66,8 @@ uptier_status uptier_build_set_location(uptier_builder* b, uint32_t location) UP
 // file. Cost: linear in the number of files.
 uptier_file uptier_build_add_file(uptier_builder* b, const char* path) UPTIER_NOEXCEPT;
 // Says where a location lies in the sources, in any order and also after its instructions: once for
-// each location; the same again is accepted. Positions are kept of the method's first description.
-// uptier_host::positions is the other way to give them.
+// each location; the same again is accepted. Only positions of the method's first description are
+// kept. uptier_host::positions is the other way to give them.
 //
 //   line, column  from 1; 0: not known
 //   inlined_at    if the host's own compiler has inlined the code there: the location of the call,
@@ -155,7 +155,9 @@ uptier_status uptier_build_trap_if(uptier_builder* b, uptier_value condition,
 
 // Marks the current block, which must be empty and unsealed, as a loop header. The runtime may
 // change copies and tiers here. `slots` are the interpreter's variables at `pc`, for
-// uptier_runtime_osr_enter; pass 0 slots if the host has none.
+// uptier_runtime_osr_enter; pass 0 slots if the host has none. Returns the loop, from 1 in build
+// order. Blocks that no path reaches are removed when the body ends, and then later loops have
+// lower ids.
 uptier_loop uptier_build_loop_header(uptier_builder* b, uint32_t pc, const uptier_variable* slots,
                                      size_t count) UPTIER_NOEXCEPT;
 // Gives each variable a value of its own, distinct from constants, arguments and the values of

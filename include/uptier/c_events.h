@@ -112,7 +112,8 @@ uptier_status uptier_runtime_subscribe(uptier_runtime* runtime, const uptier_sub
                                        uptier_subscription* out, uint64_t* last,
                                        uptier_error* error) UPTIER_NOEXCEPT;
 
-// What happens to code, with one function for each event. A function that is NULL is not called.
+// A subscriber of the events of code, with a function for each. A function that is NULL is not
+// called.
 typedef struct uptier_code_events {
   size_t size;                      // sizeof(uptier_code_events)
   void* user;                       // passed to the functions

@@ -89,8 +89,8 @@ typedef struct uptier_code_images {
   const uptier_imaged_stack* stacks;
   size_t stack_count;
   uint64_t elsewhere;     // samples that were not in a body: in host code, in the runtime
-  uint64_t lost_samples;  // in code that is not among `codes`, or for lack of memory
-  uint64_t lost_codes;    // freed, and not kept for lack of memory
+  uint64_t lost_samples;  // in code not among `codes`; beyond 262,144 stacks; no memory
+  uint64_t lost_codes;    // freed, and not kept: beyond 256 MiB, or no memory
   uint64_t cut_stacks;    // samples whose outermost frames are missing
 } uptier_code_images;
 

@@ -106,8 +106,7 @@ typedef struct uptier_decision_record {
   const char* method_name;
   const char* action;  // "specialize", "recompile osr:0", "set", ...: see report.h, DecisionRecord
   const char* reason;
-  const char* inputs;  // the inputs of the answer, for uptier_replay; "" for an event that was no
-                       // question
+  const char* inputs;  // the inputs of the answer, for uptier_replay; "" if there was no question
   double priority;
 } uptier_decision_record;
 

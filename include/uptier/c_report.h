@@ -48,8 +48,8 @@ uptier_status uptier_runtime_method_error(const uptier_runtime* runtime, uptier_
 // and set `size` to the number of bytes written, which is less than the caller's if the library is
 // older.
 
-// Counts of one method. Those of calls, samples, iterations and bursts are as of the threads' last
-// flushes, and 0 before; the others are current.
+// Counts of one method. Calls, samples, iterations and bursts are as of the threads' last flushes,
+// and 0 before; the others are current.
 typedef struct uptier_method_totals {
   size_t size;     // in: sizeof(uptier_method_totals)
   uint64_t calls;  // counted by the stub

@@ -97,8 +97,8 @@ struct CodeImages {
   std::vector<CodeImage> codes;  // by rising version
   std::vector<ImagedStack> stacks;
   uint64_t elsewhere = 0;     // samples that were not in a body: in host code, in the runtime
-  uint64_t lost_samples = 0;  // in code that is not among `codes`, or for lack of memory
-  uint64_t lost_codes = 0;    // freed, and not kept for lack of memory
+  uint64_t lost_samples = 0;  // in code not among `codes`; beyond 262,144 stacks; no memory
+  uint64_t lost_codes = 0;    // freed, and not kept: beyond 256 MiB, or no memory
   uint64_t cut_stacks = 0;    // samples whose outermost frames are missing
 };
 

@@ -25,7 +25,7 @@
 //
 // Cost. Compiled code and its fast paths do nothing for events. Without subscribers a change of
 // state costs an increment, and leaving code a load. With one, each record costs the thread that
-// makes it well under a microsecond, and a ring of 32 KiB for each attached thread if kEntered or
+// makes it well under a microsecond, and a ring of 28 KiB for each attached thread if kEntered or
 // kLeft is wanted.
 #pragma once
 
@@ -40,7 +40,7 @@ namespace uptier {
 struct DecisionRecord;  // report.h
 
 // The kinds of events. Exits of a method (kLeft) are numbered from 0, the same in all versions: guards
-// of the host in build order (ExitReport::guard - 1), then blocks in build order, then value sites.
+// of the host in build order (ExitReport::guard - 1), then blocks in build order, then value probes.
 enum class EventKind : uint8_t {
   kLost,       // records were lost here: `count` of them, from `sequence` (or `thread_sequence`) on
   kAdded,      // a method was registered; text: its name

@@ -105,7 +105,7 @@ class Host {
   // Returns where a location of a method lies in the sources (positions.h), if the method's body
   // has no position for it. Called when somebody asks: Runtime::positions; and, for a body whose
   // code is installed, Options::gdb and jit_dump. Never before. The same location always has the
-  // same position. Not called for a method that was removed, nor after `gone`.
+  // same position. Not called for a method that was removed or retired.
   //
   // Thread: any, several at a time, with locks of the runtime held: it must not call the runtime,
   // and must not wait for a thread that does. The default implementation knows none.

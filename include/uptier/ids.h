@@ -67,11 +67,11 @@ class Id<MethodTag> {
 };
 
 using MethodId = Id<MethodTag>;
-using Value = Id<struct ValueTag>;        // an SSA value of one Function
-using Block = Id<struct BlockTag>;        // a basic block of one Function
+using Value = Id<struct ValueTag>;        // an SSA value of one body
+using Block = Id<struct BlockTag>;        // a basic block of one body
 using Variable = Id<struct VariableTag>;  // a mutable local of the host's function, see builder.h
-using SignatureId = Id<struct SignatureTag>;  // signature of calls, within one Function
-using LoopId = Id<struct LoopTag>;  // the n-th loop header of one Function, in build order
+using SignatureId = Id<struct SignatureTag>;  // signature of calls, within one body
+using LoopId = Id<struct LoopTag>;            // the n-th loop header of one body, in build order
 
 // The number of a block, call or probe within its method (FunctionBuilder::probe has the order): the
 // same in every tier and copy. 0 is none; the entry block is 1.
@@ -93,7 +93,8 @@ const char* type_name(Type t);
 enum class Tier : uint8_t { kHost, kBaseline, kOptimized };
 const char* tier_name(Tier t);
 
-// kInstrumented code counts, kPlain code does not. Both copies of a version share one frame layout.
+// kInstrumented code observes what it runs; kPlain code counts at most its entries and iterations.
+// Both copies of a version share one frame layout.
 enum class Copy : uint8_t { kPlain, kInstrumented };
 const char* copy_name(Copy c);
 

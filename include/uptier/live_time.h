@@ -19,7 +19,7 @@
 
 namespace uptier {
 
-// What the compilers make of a method. kReady: nothing is under way. kWaiting: better code was
+// The state of a method's compilation. kReady: nothing is under way. kWaiting: better code was
 // requested, or is being compiled. kGivenUp: it stays in its present code, because guards failed
 // too often or its body was described differently each time. kFailed: its last compilation failed.
 // kEvicted: its code was freed to make room. kRemoved: the host has removed it.

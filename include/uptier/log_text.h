@@ -5,7 +5,7 @@
 //
 // Compiled code writes only numbers: a record for each argument, in a row, with a tag that names
 // the format and the argument. Text is made when the records are read. Like all probes, log() does
-// nothing in plain copies of the code: a sampled call logs all of its lines, other calls log none.
+// nothing in plain copies of the code: lines come from sampled calls and bursts of iterations only.
 #pragma once
 
 #include <cstdint>

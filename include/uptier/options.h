@@ -3,8 +3,8 @@
 //   X(kind, field, default, low, high, unit, reason)
 //
 // kind: count (uint64), real (double), flag (bool), or the name of an enum below. `uptier options`
-// prints the tables. UPTIER_<FIELD> in capitals sets a field through Options::from_env; nothing
-// reads the environment unless the embedder calls that.
+// prints the tables. UPTIER_<FIELD> in capitals sets a field through Options::from_env; no option
+// is read from the environment unless the embedder calls that.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +34,9 @@ enum class CounterMode : uint8_t { kPerThread, kInterlocked, kScalable, kRacing,
 // share, exact to the call.
 enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
 // The clock that stack samples follow: an event of the kernel (perf_event_open), or a timer of the
-// thread's processor time, which comes at the kernel's tick at most.
+// thread's processor time, which fires at most once per tick of the kernel.
 enum class SampleEngine : uint8_t { kTaskClock, kCpuTimer };
-// What finds the methods that are observed and optimized: their counts of calls and iterations; or
+// The way in which methods to observe and optimize are found: by counts of calls and iterations; by
 // stack samples, and then a method that no sample has met gets neither an instrumented copy nor
 // optimized code; or whichever comes first. Methods of a saved profile need not be found.
 enum class FindMode : uint8_t { kCounts, kSamples, kBoth };
@@ -46,7 +46,7 @@ enum class FindMode : uint8_t { kCounts, kSamples, kBoth };
 enum class LogLevel : uint8_t { kInfo, kWarning, kError };
 // Receives one line of the library's log, without a newline and followed by a 0. `line` is valid
 // during the call. Thread: any, several at once, perhaps with locks of the runtime held. For a trap
-// without an `invoke`, it is called in the handler of the trap's signal, before the process ends.
+// without an `invoke`, it may be called in a signal handler, before the process ends.
 // It must not call the runtime and must not throw.
 using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
 
@@ -82,7 +82,7 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(count, workers, 1, 0, 1, "threads",                                                            \
     "background compile threads; with 0, the calling thread compiles when it flushes")             \
   X(flag, measure_rates, true, 0, 1, "flag",                                                       \
-    "measure compile_ns, baseline_ns and speedup; off, with adaptive=off: no decision uses a clock") \
+    "measure compile_ns, baseline_ns and speedup; if this and adaptive are off, no decision uses a clock") \
   X(flag, value_versions, true, 0, 1, "flag",                                                      \
     "a method whose parameter is nearly always one value gets a version for it, with a guard at its start") \
   X(count, max_recompiles, 8, 0, 1000, "versions",                                                 \
@@ -94,9 +94,9 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(count, exit_limit_loop, 5, 1, 1u << 24, "exits",                                               \
     "exit_limit for a site in a loop")                                                             \
   X(count, exit_retries, 3, 0, 16, "times",                                                        \
-    "times that a guard may reach its limit; then its assumption ends (a host's guard: all optimizing)") \
+    "times that a guard may reach its limit; then it is not made again (a host's guard: no optimized code)") \
   X(count, max_methods, 1u << 16, 1, 1u << 20, "methods",                                          \
-    "methods at a time; reserves 128 bytes of address space per thread and method (by default 8 MiB)") \
+    "methods at a time; each thread reserves 8 MiB of address space for every 65,536 of them") \
   X(count, removed_kept, 1024, 0, 1u << 20, "methods",                                             \
     "number of removed methods the report and profile still list (fewer if max_methods runs out)") \
   X(count, decisions_kept, 1u << 15, 1, 1u << 24, "decisions",                                     \
@@ -110,7 +110,7 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(count, stack_reserve, 256u << 10, 32u << 10, 1u << 28, "bytes",                                \
     "stack for host functions below the limit at which calls trap stack_exhausted")                \
   X(count, max_stack, 64u << 20, 64u << 10, 1u << 30, "bytes",                                     \
-    "most stack of guest code and host functions, from where the thread attached (a smaller stack: less)") \
+    "most stack of guest code and host functions, from where the thread attached; a smaller stack has less") \
   X(count, max_queue, 1024, 1, 1u << 20, "requests",                                               \
     "compile requests that wait; if full, the least urgent is dropped (and requested again later)") \
   X(count, fuel, 0, 0, 1ull << 62, "calls and iterations",                                         \
@@ -144,11 +144,11 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(flag, probe_table, true, 0, 1, "flag",                                                         \
     "keep the rows that say which block of which body an address of code belongs to; code is the same") \
   X(flag, keep_code, false, 0, 1, "flag",                                                          \
-    "keep copies of freed code, and whole stack samples (sample_hz), for Runtime::code_images()")  \
+    "keep copies of freed code, and whole stack samples (sample_hz), for code_images(); needs probe_table") \
   X(flag, gdb, false, 0, 1, "flag",                                                                \
     "tell gdb and lldb the names and lines of code; a debugger stops for a moment at each compilation") \
   X(flag, line_rows, false, 0, 1, "flag",                                                          \
-    "keep the locations of all instructions beside code, for Runtime::site_at (gdb and jit_dump have them)")
+    "keep the locations of all instructions beside code, for Runtime::site_at; gdb and jit_dump do so too")
 
 // Options for research: for experiments, for measuring the library and for finding its faults.
 #define UPTIER_RESEARCH_OPTIONS(X)                                                                 \
@@ -181,7 +181,7 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(flag, loop_dual, false, 0, 1, "flag",                                                          \
     "time every execution, and report the error that extrapolation would have made")               \
   X(count, loop_records, 2048, 2, 1u << 30, "executions",                                          \
-    "timed executions per loop, kept between two flushes; up to 8 times as many if they vary much") \
+    "timed executions of a loop, recorded between two flushes; up to 8 times as many if they vary much") \
   X(real, flush_growth, 2.0, 1.0, 1024.0, "factor",                                                \
     "each flush comes at this multiple of the one before; 1 means every flush_first calls")        \
   X(count, seed, 1, 0, UINT64_MAX, "seed",                                                         \
@@ -276,8 +276,8 @@ struct Options {
   // Returns all options that differ from their defaults, as "name=value" separated by spaces;
   // values with spaces are not quoted.
   std::string changes() const;
-  // Returns both tables as text for people: name, value, unit, range, reason; two lines per row.
-  // Headings begin with "--".
+  // Returns both tables as text for people: name, value, unit, range, reason; two lines per row,
+  // one for options that are texts. Headings begin with "--".
   std::string table() const;
 };
 

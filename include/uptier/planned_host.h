@@ -4,8 +4,8 @@
 // So the observations of a function are copied once, into a HostPlan (not the Plan of plan.h), when
 // its method is first described, and every build reads only the plan. A plan that turns out wrong
 // too often is given up: the function gets another method, whose plan is made from all observations
-// up to then. Observations only grow, so each kind of surprise happens to a function once, and the
-// last plan guesses nothing.
+// up to then. Observations only grow, so each wrong guess happens to a function once, and the last
+// plan guesses nothing.
 //
 // The old method is retired (Runtime::retire_methods). Calls of it that are under way, including
 // recursive ones, run to their end in their present code, and may leave it by its plan, which is
@@ -13,9 +13,9 @@
 // the interpreter, must call the entries that entry_changed has reported, and must never call a
 // function of the host by MethodId.
 //
-//   add --> interpreted --loop_event, calls--> make_plan --> describe --> compiled code
-//             ^   new method: entry_changed                                | a guard fails
-//             +------- after `exits` of them, `plans` times at most <--- exited
+//   add --> interpreted --loops or calls--> make_plan --> describe --> compiled code
+//             ^   new method: entry_changed                             | a guard fails
+//             +----- after `exits` of them, `plans` times at most <-- exited
 //
 //   Thread: the program's, one at a time; hosts with several program threads must run one of them
 //     at a time. But the runtime's worker calls make_plan and describe too, so the interpreter's
@@ -38,7 +38,7 @@ struct HostPlan {
 
 struct PlanLimits {
   uint32_t plans = 8;        // plans of a function, 4096 at most; the last one guesses nothing
-  uint32_t exits = 10;       // exits from the code of a plan before it is given up
+  uint32_t exits = 10;       // exits from the code of a plan before it is given up; 0: never
   int32_t first_look = 200;  // iterations before a loop's function gets a plan
 };
 
@@ -66,7 +66,7 @@ class PlannedHost : public Host {
   Status add(uint32_t function);
   // Returns the function's latest method.
   MethodId method(uint32_t function) const;
-  // Returns one line for each function with failed guesses.
+  // Returns one line for each function that has had exits, or more than one plan.
   std::string summary();
 
   // Inline, like all virtual functions here, because hosts may be compiled with RTTI and the

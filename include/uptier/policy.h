@@ -38,7 +38,8 @@
 //   since  time that the version has run so far: past * (its share of the calls) / speedup; the
 //          future is again assumed to be as long
 //   limit  drift_samples * 2^(versions made for drift so far), in samples of the version
-// the method is worth another version, from the counts of the recent windows, when
+// the method is worth another version, from the counts of the recent windows (a window is a number
+// of samples in a row), when
 //
 //   cost < since * drift * (1 - 1 / speedup)   and   samples >= limit                       (2)
 //
@@ -52,9 +53,10 @@
 // had then; until then the answer is keep.
 //
 // A frame that runs a loop is better served by OSR when one call is worth a compilation by itself:
-// (1) for past / calls. Calls may differ: an interpreter's loop may be called back a million times
-// while its first call runs on. So a frame that stays in baseline code although there is optimized
-// code is served as well, when the work there since then is worth a compilation: (1) for
+// (1) for executed work / calls * baseline_ns. Calls may differ: an interpreter's loop may be
+// called back a million times while its first call runs on. So a frame that stays in baseline code
+// although there is optimized code is served as well, when the work there since then is worth a
+// compilation: (1) for
 //   behind  work of frames in baseline code since the method was optimized, or since the last OSR
 //           version was requested for them * baseline_ns
 //
@@ -107,9 +109,10 @@ struct MethodSnapshot {
   uint64_t calls = 0;
   uint64_t samples = 0;  // sampled calls and bursts
   uint64_t iterations = 0;
-  uint64_t sampled_work = 0;  // sum of count * instructions over blocks, as counted
-  double sampled_share = 1;   // of calls and iterations, in (0, 1]
-  uint64_t saved_work = 0;    // like sampled_work, for one run of the saved profile; 0: none
+  uint64_t sampled_work = 0;  // sum over blocks of executions * instructions
+  double sampled_share = 1;  // the share of all executions in it, in (0, 1]; 1 if it is an estimate
+                             // of all, as in the runtime's questions
+  uint64_t saved_work = 0;   // like sampled_work, for one run of the saved profile; 0: none
   uint64_t saved_samples = 0;
   uint64_t behind_work = 0;  // estimated instructions that frames in baseline code have executed
                              // although there is optimized code; see `behind`
@@ -194,9 +197,9 @@ class Policy {
 // simulated. `action`, `reason` and `priority` of the result have the form of the log.
 //
 // Thread: any. Errors: kInvalidInput, with the name of the field that is unknown, missing, given
-// twice or not a number; also for a record without inputs, which is an event and no decision. An
-// event with the action "set" changed an option for all later decisions: its reason is NAME=VALUE,
-// for Options::set. (Without a `=` it is a Runtime::observe, which affects no decision.)
+// twice or not a number; also for a record without inputs (see there). An event with the action
+// "set" changed an option for all later decisions: its reason is NAME=VALUE, for Options::set.
+// (Without a `=` it is a Runtime::observe, which affects no decision.)
 Result<DecisionRecord> replay(const DecisionRecord& r, const PolicyOptions& o,
                               Policy* policy = nullptr);
 

@@ -75,7 +75,8 @@ struct Slot {
   SiteId site = 0;
   uint32_t word = 0;
   uint32_t words = 1;
-  uint32_t top = 0;  // entries of its table in a slab and in data; 0 for kinds without a table
+  uint32_t top = 0;  // entries of its table in a thread's counters and in trace data; 0 for kinds
+                     // without a table
 
   friend bool operator==(const Slot&, const Slot&) = default;
   friend auto operator<=>(const Slot&, const Slot&) = default;
@@ -229,10 +230,11 @@ struct MethodProfile {
   //     n_eff = min(count / together, samples) * min(1, samples * w^2 / weight_squares)
   //     together = 1 + (most - 1) * (p + 3/4 (1 - p)),   p = count / (most * samples)
   //
-  // `most` is the greatest number of executions of a site in one sample. Executions of one site
-  // come together, in few bursts rather than many, and so tell less. The last factor, with the mean
-  // weight w of all blocks and edges, accounts for samples of very different weights, which
-  // adaptive rates cause (docs/notes/0038). O(slots).
+  // `most` is the number of executions per sample at the busiest block or edge, but no less than
+  // the iterations per sample. Executions of one site come together, in few bursts rather than
+  // many, and so tell less. The last factor, with the mean weight w of all blocks and edges,
+  // accounts for samples of very different weights, which adaptive rates cause (docs/notes/0038).
+  // O(slots).
   //
   // A site that was never seen may have run between two samples. With the mean weight w of this
   // method's counts (or the calls and iterations per sample, if those are more), N executions all
@@ -389,8 +391,7 @@ struct MergeReport {
 // if one of the sides is. Throws std::bad_alloc; `into` may then have a part of the sum.
 //
 // Blocks and sites of inlined bodies are united; the numbers of blocks are summed, the numbers of
-// sites as for a method. If the code differs, the body with the greater hashes is kept, as for
-// schemas.
+// sites as for a method. If the code differs, the body with the greater hashes is kept.
 MergeReport merge(Profile& into, const Profile& from);
 MergeReport merge(Profile& into, Profile&& from);  // moves the parts that only `from` has
 

@@ -3,8 +3,8 @@
 //
 // Rule: merge is associative and commutative, and saturates. This data never changes what a program
 // computes. Call sites are used to match a method that was edited (profile/algebra/match.h). The
-// graph decides which methods of a saved profile are compiled one after the other, and so lie
-// together. The order is kept for tools.
+// graph decides in which sequence the hot methods of a saved profile are compiled, and so which lie
+// together; the order decides it for the other methods that are compiled before their first calls.
 #pragma once
 
 #include <algorithm>
@@ -135,8 +135,7 @@ struct CallProfile {
 
   bool empty() const { return shapes.empty() && graph.empty() && first.empty() && time.empty(); }
 
-  // Sums calls, positions and times. If both sides have a method's shape, the greater is kept, as for
-  // schemas.
+  // Sums calls, positions and times. If both sides have a method's shape, the greater is kept.
   CallProfile& operator+=(const CallProfile& other);
   CallProfile& operator+=(CallProfile&& other);  // moves the parts that only `other` has
   // Multiplies calls, positions, runs and times, rounding towards 0; entries that become 0 are removed.

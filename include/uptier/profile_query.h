@@ -5,10 +5,10 @@
 // A key is the kind of an observation and its site, such as "counter#5". Profile files carry
 // instrument tables with the same keys for IREE's tools; blocks, edges, loops and call targets,
 // which those tables do not have, have keys of the same form. The scope is the CFG hash of the code
-// that asks, so an answer comes from this code or, if a source id names one, from its parent
-// (ProfileAnswer::changes). Several methods may have one shape. Then the counts of all of them are
-// added, a range holds all their values, and `methods` is their number. "0x...@name" asks only for
-// the method of that name.
+// that asks, so an answer comes from this code. In other stages than "uptier", it may come from the
+// parent that a source id names (ProfileAnswer::changes). Several methods may have one shape. Then
+// the counts of all of them are added, a range holds all their values, and `methods` is their
+// number. "0x...@name" asks only for the method of that name.
 //
 // An inlined body may behave differently from other calls of its method. To ask for the
 // observations of an inlined body, prefix the key with the path of calls that lead to it from the

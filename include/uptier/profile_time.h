@@ -83,7 +83,8 @@ struct TimeProfile {
   void add(const std::vector<PathFrame>& path, uint64_t samples, uint64_t ns);
 
   TimeProfile& operator+=(const TimeProfile& other);
-  // Multiplies all numbers, rounding towards 0; paths that become empty are removed.
+  // Multiplies all numbers (`squares` by the square of the factor), rounding towards 0; paths that
+  // become empty are removed.
   void scale(uint64_t numerator, uint64_t denominator);
   // Takes off what `what` has, down to 0. Returns how many numbers were too small.
   uint64_t subtract(const TimeProfile& what);

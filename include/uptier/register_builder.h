@@ -78,7 +78,7 @@ struct RegisterFrame {
 
 template <typename T>
 struct RegisterTypes {
-  std::vector<std::vector<T>> at;        // by leader; empty if no path reaches it
+  std::vector<std::vector<T>> at;        // by place, for leaders; empty if no path reaches it
   std::vector<RegisterFrame<T>> loops;   // by LoopId
   std::vector<RegisterFrame<T>> guards;  // by the pc of the frame_state, which equals HostFrame::pc
 };

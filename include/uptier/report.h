@@ -23,9 +23,10 @@ struct DecisionRecord {
   // a value), roll_back (an optimized version is taken out of service), ban (an assumption is not
   // made again), re_instrument (the profile has drifted; sampling starts again); followed by
   // " osr:n" for code that is entered at loop n. Events that are no decisions: match (a saved
-  // profile of other code was matched to this code), drop (it could not be used), newer (a frame of
-  // older code loops while newer code exists), set (an option was changed by Runtime::set or
-  // observe; has no method), relay (code was moved; has no method).
+  // profile of other code was matched to this code), drop (it could not be used), osr_out (a frame
+  // of older code loops while newer code exists), find (a stack sample was in the method for the
+  // first time; Options::find), set (an option was changed by Runtime::set or observe; has no
+  // method), relay (code was moved; has no method).
   std::string action;
   std::string reason;  // in words, with the figures that decided
   uint64_t calls = 0;  // of the method so far; likewise the next two
@@ -33,7 +34,8 @@ struct DecisionRecord {
   uint64_t loop_iterations = 0;
   double priority = 0;  // of the requested compilation; the greatest is compiled first
   // Everything that the answer depends on except the options, as "name=value" separated by spaces,
-  // for replay() of policy.h. Empty for an event that is no decision.
+  // for replay() of policy.h. Empty for an event, for re_instrument, and for a keep whose reason is
+  // that the profile has converged.
   std::string inputs;
 };
 

@@ -90,7 +90,7 @@ struct PlaceFrame {
   friend bool operator==(const PlaceFrame&, const PlaceFrame&) = default;
 };
 
-// What an address of compiled code belongs to.
+// The place in the program of an address of compiled code.
 struct CodePlace {
   bool stub = false;     // the stub of the method; then only `frames` has a value
   uint64_t version = 0;  // serial number, as in events
@@ -170,7 +170,7 @@ class Runtime : public HostData {
   // it is in optimized code that was made before. So let a method call itself through an entry that it is given
   // (PlannedHost). Frames of the host's interpreter are not affected: they go on, and osr_enter refuses the id.
   // Threads hand over the counts of such frames at their next flush or detach. Thread: any, also from host_resume,
-  // but not from `build`. Cost: as for remove_methods.
+  // but not from `build`.
   virtual void retire_methods(std::span<const MethodId> methods) = 0;
 
   // Returns the address for callers. It is constant for the method's life. Null for an id that
@@ -220,7 +220,7 @@ class Runtime : public HostData {
   // A host function ends when it returns; if it waits, it asks uptier::interrupted()
   // (interrupted.h). The guest's memory may then be in a state that the program never has: a fill or copy may be
   // half done, and optimized code leaves out stores that a later store overwrites. Until the invoke has ended, the
-  // guest's thread receives Options::interrupt_signal about every millisecond; `invoke` unblocks this signal.
+  // guest's thread receives Options::interrupt_signal every 50 us to 5 ms; `invoke` unblocks this signal.
   // System calls of host functions fail with EINTR meanwhile.
   //
   //   thread   thread_number() of the thread to stop; 0: all
@@ -249,11 +249,12 @@ class Runtime : public HostData {
   //
   // thread_base() belongs to the calling thread and is valid while the thread stays attached: an
   // interpreter calls it once per call. The offset is the same for all threads, as long as the
-  // method is in service. For an invalid id it is the offset of a word that nobody reads. Thread:
-  // any. Cost: a call and a load.
+  // method is in service. For an invalid id, and for a method with an index of 65,536 or more, it is
+  // the offset of a word that nobody reads: loops of such a method's interpreter are not counted.
+  // Thread: any. Cost: a call and a load.
   static void* thread_base() noexcept;
   virtual ptrdiff_t loop_countdown_offset(MethodId m) const noexcept = 0;
-  // Counts the iterations. If there is code that can be entered at the header of `loop` from the
+  // Counts the iterations up to now. If there is code that can be entered at the header of `loop` from the
   // interpreter's frame (on-stack replacement), runs the rest of the call there and returns its
   // outcome; else returns nothing, and the interpreter goes on. A trap ends that code only: if the
   // outcome has one, the interpreter must raise it again (raise) and return. May call `build`.
@@ -282,20 +283,21 @@ class Runtime : public HostData {
                                            const uint64_t* frame) = 0;
 
   // Returns the calling thread's counters of a method with own_code: own_schema.words() words, which the thread
-  // updates with plain loads and stores. Null until the thread has counters for the method, but never inside an
+  // updates with plain loads and stores. Null until the thread has counters for the method; never null inside an
   // instrumented copy. The thread must be attached (not checked).
   virtual uint64_t* counters(MethodId m) noexcept = 0;
 
   // Changes an option while threads run; they are not stopped. docs/embedding.md, "Options", lists the options that
   // may change, and says when each takes effect.
   //
-  // The next decisions use the new value. A thread samples a method by the new value at the latest when its calls
-  // of the method have grown by 25 %, or after 2^20 more calls or 65,536 more iterations. Estimates count earlier
+  // The next decisions use the new value. A thread samples a method by the new value at the latest after 25 % more
+  // calls of the method (at least 1,024, at most 2^20), or after about 65,536 more iterations. Estimates count earlier
   // samples at the rate of their time. The change is logged (an action "set" of no method), and decisions before
   // and after it replay with their own options. Thread: any, but not from `build`. Errors: those that Options::set
   // returns; kUnsupported for options that are fixed for life, for `interval` and `burst` if every call is sampled
   // (interval=1, tier=instrumented), if all threads share one countdown (gap=exact), if calls are not sampled, and
-  // for options that this runtime has no use for (docs/embedding.md).
+  // for options and values that this runtime cannot take (docs/embedding.md); for `sample_hz` also kIo,
+  // kInvalidArgument and kResourceExhausted if the system refuses its signal or its clocks.
   virtual Status set(std::string_view name, std::string_view value) = 0;
   // Turns sampling off, up to every call, or back to the options' setting. Takes effect like a
   // change of `interval`, with the same errors. With fixed rates, estimates omit calls that run
@@ -355,7 +357,7 @@ class Runtime : public HostData {
   virtual CodeImages code_images() = 0;
 
   // Returns why the last compilation of a method failed; empty if none failed, and for an id that
-  // add_method did not return. Thread: any.
+  // add_method did not return or that was removed. Thread: any.
   virtual std::string error_of(MethodId m) const = 0;
 
   // Returns the bytes of stack that guest code on the calling thread may still use before calls
@@ -367,8 +369,8 @@ class Runtime : public HostData {
   // Attaches the calling thread (counters, countdowns, stack limit) until `detach`. May be nested. If the thread is
   // attached to another runtime, that attachment is suspended until this one ends, so detach in reverse order. With
   // Options::profile and a worker, the runtime may describe methods from now on that are already registered and are
-  // in the profile: it compiles them before their first calls. A thread that ends while attached is detached when
-  // its thread_local objects are destroyed; like any attached thread, it must end before the runtime is destroyed.
+  // in the profile: it compiles them before their first calls. A thread that ends while attached is detached after
+  // its thread_local objects were destroyed; like any attached thread, it must end before the runtime is destroyed.
   //
   // While the thread is attached, SIGSEGV, SIGBUS, SIGFPE and SIGILL are not blocked on it, and its
   // alternate signal stack has room for their handler. If the thread blocks one of them, or its own
@@ -482,8 +484,8 @@ class Runtime : public HostData {
     (void)meter;
     return Error{ErrorCode::kUnsupported, "set_loop_meter: this runtime measures cycles only"};
   }
-  // Keeps, for each thread that attaches later, the first `count` executions of timed loops (40 bytes each). More
-  // than 2^20 count as 2^20. Thread: any.
+  // Keeps, for each thread that attaches later, the first `count` executions of timed loops (24 bytes each, 32 once
+  // the thread has detached). More than 2^20 count as 2^20. Thread: any.
   virtual void keep_loop_executions(uint32_t count) { (void)count; }
   // Returns the kept executions in the order of their ends, with those of detached threads first.
   // Thread: any.
@@ -538,7 +540,7 @@ class Runtime : public HostData {
   // Returns the text form of a method's IR. Describes the method again: `build` runs on the calling
   // thread. Waits for a compilation of the method that is under way. Thread: any. Cost: describing
   // and printing. Errors: the error of `build`; kInvalidArgument for an id that add_method did not
-  // return, and if it would wait for its own caller (a `build` of the method).
+  // return or that was removed, and if it would wait for its own caller (a `build` of the method).
   virtual Result<std::string> ir(MethodId m) = 0;
 };
 

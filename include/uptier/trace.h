@@ -3,8 +3,8 @@
 // Rule: a handle is announced (MethodDetails, BulkType) before an event uses it, and an id is
 // described (InstrumentationDesc) before data comes for it. InstrumentationData is a cumulative
 // snapshot: it replaces the earlier data of the same id, so a lost event costs nothing. Counts do not
-// fall from one snapshot to the next, except those of blocks and edges in one that was flushed by
-// kFinal or kDemand: frames that ran had made them too high, and are gone.
+// fall from one snapshot to the next, except counts of blocks and edges at a flush by kFinal or
+// kDemand: frames that were running before had made them too high.
 //
 // An id stands for the observations of one method by one thread (or by all threads, if they share
 // their counters). Data of one id replaces earlier data; data of different ids is summed. So a
@@ -13,9 +13,9 @@
 // Two kinds of ids are special. Instrumented copies of a method's optimized code have ids of their
 // own for the method's counts (FlushEvent::thread with bit 31 set): their data is added like any
 // other, but their `calls` are 0, because the other ids include those calls. For inlined bodies,
-// such copies have further ids (InstrumentationDesc::version 65537). These belong to the method
-// that contains the inlined body, see Profile::inlined; their data is added to no method's counts,
-// and their `calls` are the root's. profile_from_trace handles both.
+// such copies have further ids (InstrumentationDesc::version 65537 or 131073). These belong to the
+// method that contains the inlined body, see Profile::inlined; their data is added to no method's
+// counts, and their `calls` are the root's. profile_from_trace handles both.
 #pragma once
 
 #include <cstddef>
@@ -128,9 +128,9 @@ using TraceEvent = std::variant<Provenance, MethodDetails, BulkType, Instrumenta
 
 // Receives the events of a runtime.
 //
-// Thread: any thread that hands its counts over (a thread that runs the guest, or the runtime's
-// worker), but calls never overlap. A sink must not call the runtime. An error does not stop the
-// guest: the runtime counts the event as lost (LossReport::trace_events_lost) and goes on.
+// Thread: the runtime's worker, or any thread that flushes; calls never overlap. A sink must not
+// call the runtime. An error does not stop the guest: the runtime counts the event as lost
+// (LossReport::trace_events_lost) and goes on.
 class TraceSink {
  public:
   virtual ~TraceSink() = default;

@@ -31,14 +31,15 @@ enum { UPTIER_TRACE_VERSION = 1 };
 
 // ---- Types --------------------------------------------------------------------------------------
 
-// The type of an event. A kind is a number below UPTIER_TRACE_KINDS. Kinds of activities that last
-// have two types, the begin and the end.
+// The type of an event. A kind is a number below UPTIER_TRACE_KINDS. A kind of activity that lasts
+// has two types, the begin and the end. An event "at once" has no duration; its type is
+// UPTIER_TRACE_BEGIN(kind).
 typedef uint16_t uptier_trace_type;
 #define UPTIER_TRACE_BEGIN(kind) ((uptier_trace_type)((kind) << 1))
 #define UPTIER_TRACE_END(kind) ((uptier_trace_type)(((kind) << 1) | 1))
 
-// Only GRAPH has a meaning for the dispatcher. The program defines the span of each other kind, and
-// its user data unless it is given here.
+// Only GRAPH has a meaning for the dispatcher. The program defines the meaning of the other kinds,
+// and their user data unless it is given here.
 enum {
   UPTIER_TRACE_GRAPH =
       1,                // at once: a graph, to which nodes and edges belong; replayed to tools that
@@ -64,7 +65,7 @@ enum {
 // ---- Streams, strings, objects -------------------------------------------------------------------
 
 // A source of events that tools choose by name. The dispatcher writes `enabled`: entry t is not 0
-// while a tool wants events of type t. Trace points only read it.
+// while a tool wants events of type t, and always for graphs. Trace points only read it.
 typedef struct uptier_trace_stream {
   uint8_t enabled[UPTIER_TRACE_TYPES];
 } uptier_trace_stream;
@@ -125,7 +126,7 @@ typedef struct uptier_trace_record {
   const uptier_trace_stream* stream;
   const uptier_trace_event* parent;  // or NULL
   const uptier_trace_event* event;   // or NULL
-  uint64_t instance;                 // joins a begin with its end; 0 for events at once
+  uint64_t instance;                 // joins a begin with its end; 0 for events "at once"
   const void* user_data;             // its meaning depends on the type
   uint64_t at_ns;                    // when it happened: CLOCK_MONOTONIC, nanoseconds; 0: now
   uint64_t thread;                   // where: the kernel's number of the thread (gettid); 0: here
@@ -188,7 +189,7 @@ typedef struct uptier_trace_api {
   uint32_t (*user_kind)(const char* tool, const char* name);
   const char* (*kind_name)(uint32_t kind);  // "task", "tool.name"; NULL for no kind
 
-  // Tells all subscribers about an event at once. Takes no lock and allocates nothing, except for
+  // Tells all subscribers about an event "at once". Takes no lock and allocates nothing, except for
   // UPTIER_TRACE_GRAPH, which is stored.
   void (*notify)(uptier_trace_stream* stream, uptier_trace_type type, uptier_trace_event* parent,
                  uptier_trace_event* event, const void* user_data);
@@ -200,9 +201,9 @@ typedef struct uptier_trace_api {
   void (*end)(uptier_trace_stream* stream, uint32_t kind, uptier_trace_event* parent,
               uptier_trace_event* event, uint64_t instance, const void* user_data);
 
-  // Registers a callback for a kind: for begins and their ends, or for events at once. A tool that
-  // subscribes during an activity is not told of its end. A callback may be subscribed once for
-  // each (stream, kind, user).
+  // Registers a callback for a kind: for begins and their ends, or for events "at once". A tool
+  // that subscribes during an activity is not told of its end. A callback may be subscribed once
+  // for each (stream, kind, user).
   int (*subscribe)(uptier_trace_stream* stream, uint32_t kind, uptier_trace_callback callback,
                    void* user);
   // Removes a subscription; for all streams if `stream` is NULL, for all kinds if `kind` is 0. When
@@ -286,7 +287,7 @@ typedef void (*uptier_trace_subscriber_finish_fn)(void);
   __builtin_expect(__atomic_load_n(&(stream)->enabled[type], __ATOMIC_RELAXED) != 0, 0)
 #endif
 
-// Reports an event at once; the arguments are evaluated only if a tool wants it.
+// Reports an event "at once"; the arguments are evaluated only if a tool wants it.
 #define UPTIER_TRACE_NOTIFY(stream, kind, parent, event, user_data)                     \
   do {                                                                                  \
     if (UPTIER_TRACE_ON(stream, UPTIER_TRACE_BEGIN(kind))) {                            \

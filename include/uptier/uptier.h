@@ -34,8 +34,8 @@ extern "C" {
 
 // Creates options with their defaults. Thread, for all option functions: one at a time per handle.
 uptier_status uptier_options_create(uptier_options** out, uptier_error* error) UPTIER_NOEXCEPT;
-// Creates options from the environment: UPTIER_<NAME> for every option. Nothing else in the library
-// reads the environment. Errors: UPTIER_INVALID_ARGUMENT with the variable's legal range.
+// Creates options from the environment: UPTIER_<NAME> for every option. No other function
+// reads options from it. Errors: UPTIER_INVALID_ARGUMENT with the variable's legal range.
 uptier_status uptier_options_from_env(uptier_options** out, uptier_error* error) UPTIER_NOEXCEPT;
 // Sets one option from text, as `uptier run -O name=value` does: ("interval", "64"), ("tier",
 // "baseline"), ("code_budget", "64M"). Errors: UPTIER_NOT_FOUND for an unknown name,
@@ -88,8 +88,8 @@ typedef struct uptier_trace_sink {
   // Takes all of `count` bytes. Returns 0 or an errno. An errno is final: nothing more is written,
   // and every further event counts as lost.
   //
-  // Thread: any thread that hands its counts over, but calls never overlap. It must not call the
-  // runtime.
+  // Thread: the runtime's worker, or any thread that flushes; calls never overlap. It must not call
+  // the runtime.
   int (*write)(void* user, const void* bytes, size_t count);
   // Called once, as the last call, when the runtime is destroyed; not if create fails. Returns 0 or
   // an errno. May be NULL.
@@ -115,8 +115,8 @@ void uptier_runtime_destroy(uptier_runtime* runtime) UPTIER_NOEXCEPT;
 
 // ---- Methods ------------------------------------------------------------------------------------
 
-// A position in the sources: see uptier/positions.h. The strings belong to whoever passes it, and
-// are valid during the call. Frozen.
+// A position in the sources: see uptier/positions.h. The strings belong to the side that passes
+// it, and are valid during the call. Frozen.
 typedef struct uptier_position {
   const char* file;      // never NULL
   const char* function;  // that the host's own compiler has inlined; NULL: none, or not known
@@ -141,7 +141,7 @@ typedef struct uptier_host {
   //   error    never NULL; its message, if any, explains a status that is not UPTIER_OK
   //
   // Thread: a calling thread or the runtime's worker; never the same method twice at once. It must
-  // not call remove_methods, retire_methods, set, observe, flush, save_profile or destroy.
+  // not call remove_methods, retire_methods, set, observe, flush, save_profile, gather or destroy.
   // Errors: the method stays in its present code, which may be the interpreter. If a method without
   // an interpreter fails its first compilation, its calls trap (UPTIER_TRAP_NO_CODE). The report
   // has the message.
@@ -314,7 +314,8 @@ uptier_status uptier_runtime_loop_countdown(uptier_runtime* runtime, uptier_meth
                                             int32_t** out, uptier_error* error) UPTIER_NOEXCEPT;
 // Sets `*out` to the offset of that word from uptier_thread_base(), in bytes. It is the same for
 // all threads, as long as the method is in service. So a host may keep it with the method, and each
-// call of its interpreter needs only the base, once. Thread: any.
+// call of its interpreter needs only the base, once. Methods beyond 65,536 at a time have no word of
+// their own: loops of their interpreter are not counted. Thread: any.
 uptier_status uptier_runtime_loop_countdown_offset(const uptier_runtime* runtime,
                                                    uptier_method method, ptrdiff_t* out,
                                                    uptier_error* error) UPTIER_NOEXCEPT;
@@ -322,10 +323,10 @@ uptier_status uptier_runtime_loop_countdown_offset(const uptier_runtime* runtime
 // a thread that is not attached, it is the base of words that all such threads share and that
 // nobody reads. Never NULL. Cost: a call and a load.
 void* uptier_thread_base(void) UPTIER_NOEXCEPT;
-// Counts the iterations. If there is code that can be entered at the header of `loop` from the
-// interpreter's frame (on-stack replacement), runs the rest of the call there: `*entered` is 1, and
-// the result is as for invoke, except that the interpreter must raise a trap again. Otherwise
-// `*entered` is 0 and the interpreter goes on.
+// Counts the iterations up to now. If there is code that can be entered at the header of `loop`
+// from the interpreter's frame (on-stack replacement), runs the rest of the call there: `*entered`
+// is 1, and the result is as for invoke, except that the interpreter must raise a trap again.
+// Otherwise `*entered` is 0 and the interpreter goes on.
 //
 // `args` are the call's arguments. `loop` is the result of uptier_build_loop_header: ids from 1 in
 // build order. `frame` holds the host's slots: word k is the value of slot k, of that variable's
@@ -339,7 +340,7 @@ void* uptier_thread_base(void) UPTIER_NOEXCEPT;
 // frame if it came by a path that is not described; uptier_build_make_own prevents this.
 //
 // Nothing is entered in the fixed tiers, while 32 frames of the thread wait for a host_resume, if
-// the stack has no room, and after a guard of the method was banned.
+// the stack has no room, and once a guard of the method has failed too often (option exit_retries).
 uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method method,
                                        uptier_loop loop, const uint64_t* args, size_t count,
                                        const uint64_t* frame, int* entered, uptier_outcome* out,
@@ -385,8 +386,9 @@ int uptier_call_site(const void* return_address, uptier_site* out) UPTIER_NOEXCE
 size_t uptier_runtime_walk(uptier_runtime* runtime, uptier_site* sites,
                            size_t capacity) UPTIER_NOEXCEPT;
 // Writes the call stack at the calling thread's last trap, the innermost call first, at most
-// `capacity` entries, and returns how many it wrote: see Runtime::trap_stack in uptier/runtime.h.
-// Call it before the thread runs guest code again. Returns 0 for a NULL runtime or NULL `sites`.
+// `capacity` and at most 64 entries, and returns how many it wrote: see Runtime::trap_stack in
+// uptier/runtime.h. Call it before the thread runs guest code again. Returns 0 for a NULL runtime
+// or NULL `sites`.
 size_t uptier_runtime_trap_stack(const uptier_runtime* runtime, uptier_site* sites,
                                  size_t capacity) UPTIER_NOEXCEPT;
 

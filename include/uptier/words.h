@@ -67,7 +67,7 @@ const void* host_entry(size_t count) {
 
 // Calls an entry address (or any C function) with `count` words. With more than kMaxWords it calls
 // abort(): pass them as an array, see host_entry. Calls of an entry by a thread that is not
-// attached are not counted, and a trap needs an `invoke` below, as for every entry.
+// attached are not counted, and a trap needs an `invoke` on the stack, as for every entry.
 inline uint64_t call_words(const void* entry, const uint64_t* words, size_t count) {
   using words_detail::call;
   switch (count) {

@@ -188,7 +188,7 @@ TEST_F(ProfileDiff, markdown_is_a_table_whatever_names_are) {
             "**executions: 3 of 3 methods moved beyond the noise**\n\n"
             "| method | before | after | moved | noise | |\n|:--|--:|--:|--:|--:|:--|\n"
             "| `a\\|b'c` | 50.00 % | 70.00 % | **+20.00** | 0.00 | beyond the noise |\n\n"
-            "One file on each side: what runs differ by is assumed; several after --before and "
+            "One file on each side: the noise is assumed; several files after --before and "
             "--after measure it.\n");
   EXPECT_TRUE(
       tool("profile overlap a.upf b.upf --markdown").out.starts_with("Overlap: **80.00 %**\n"));

@@ -171,7 +171,7 @@ class CpuLimit final : public jit::CompileLimit {
     if (s || pass_ == nullptr) return s;
     return Error{ErrorCode::kUnsupported, m.info.name + ": optimizing it takes more than " +
                                               "max_compile_ms = " + std::to_string(ms_) +
-                                              " (given up behind " + pass_ + ")"};
+                                              " (given up after " + pass_ + ")"};
   }
 
  private:

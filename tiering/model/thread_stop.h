@@ -6,7 +6,7 @@
 //                   in a body       it ends there (jit/code/end_body.h)
 //                   anywhere else   the stack limit is raised, so that the next prologue traps; a trap
 //                                   is pending, so that host calls that may trap end with it; and
-//                                   the timer fires again a millisecond later, until it has ended
+//                                   the timer fires again, 50 us to 5 ms later, until it has ended
 //
 // The law: an interrupt is for the invoke whose number is in the mailbox. Numbers are never reused,
 // so it ends that invoke or, if that is over, none. A timeout is for its invoke and all invokes

@@ -129,9 +129,9 @@ TEST(SourceMap, each_refusal_names_the_place_and_the_rule) {
   EXPECT_EQ(refusal("{"), "JSON at 1: it is not well-formed, or not a source map");
   EXPECT_EQ(refusal("[]"), "JSON at 0: it is not well-formed, or not a source map");
   EXPECT_EQ(refusal(map_of("") + "x"), "JSON at 52: it is not well-formed, or not a source map");
-  EXPECT_EQ(refusal(R"({"version":2,"mappings":""})"), "version 2 is not known; there is 3");
+  EXPECT_EQ(refusal(R"({"version":2,"mappings":""})"), "version 2 is not supported; only 3 is");
   EXPECT_EQ(refusal(R"({"version":3,"sections":[]})"),
-            "it is an index map, which has other maps inside");
+            "it is an index map, which has other maps inside: not supported");
   EXPECT_EQ(refusal(map_of("")), "its source map has no mappings");
   EXPECT_EQ(refusal(map_of("AAAA,!")),
             "mappings at 5: a number is not base64 VLQ, or has more than 32 bits");
@@ -213,7 +213,8 @@ TEST_F(SourceMapTool, a_map_that_is_missing_or_broken_is_named) {
   write_text("as.wasm.map", "{}");
   const test::RunResult broken = tool("run --coverage c.json as.wasm");
   EXPECT_EQ(broken.code, 1);
-  EXPECT_THAT(broken.err, HasSubstr("source map as.wasm.map: version 0 is not known; there is 3"));
+  EXPECT_THAT(broken.err,
+              HasSubstr("source map as.wasm.map: version 0 is not supported; only 3 is"));
   std::filesystem::remove(path("as.wasm.map"));
   const test::RunResult missing = tool("run --coverage c.json as.wasm");
   EXPECT_EQ(missing.code, 1);
