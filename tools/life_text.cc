@@ -63,7 +63,8 @@ std::string decided_text(const MethodEvent& e) {
                            : is("ban")           ? "the policy gave a guess up for good" + where
                            : is("match")         ? "a profile of other code was matched with it"
                            : is("drop")  ? "the saved profile is of other code and was dropped"
-                           : is("newer") ? "a frame runs older code than there is"
+                           : is("osr_out") ? "a frame runs older code than there is"
+                           : is("find")    ? "a stack sample was in it for the first time"
                                          : "decision \"" + e.action + "\"";
   return what + because(e);
 }

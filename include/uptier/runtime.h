@@ -250,7 +250,7 @@ class Runtime : public HostData {
   // thread_base() belongs to the calling thread and is valid while the thread stays attached: an
   // interpreter calls it once per call. The offset is the same for all threads, as long as the
   // method is in service. For an invalid id, and for a method with an index of 65,536 or more, it is
-  // the offset of a word that nobody reads: loops of such a method's interpreter are not counted.
+  // the offset of a word that nobody reads, so nothing is counted: use loop_countdown for the latter.
   // Thread: any. Cost: a call and a load.
   static void* thread_base() noexcept;
   virtual ptrdiff_t loop_countdown_offset(MethodId m) const noexcept = 0;

@@ -314,8 +314,8 @@ uptier_status uptier_runtime_loop_countdown(uptier_runtime* runtime, uptier_meth
                                             int32_t** out, uptier_error* error) UPTIER_NOEXCEPT;
 // Sets `*out` to the offset of that word from uptier_thread_base(), in bytes. It is the same for
 // all threads, as long as the method is in service. So a host may keep it with the method, and each
-// call of its interpreter needs only the base, once. Methods beyond 65,536 at a time have no word of
-// their own: loops of their interpreter are not counted. Thread: any.
+// call of its interpreter needs only the base, once. For methods beyond 65,536 at a time it is the
+// offset of a word that nobody reads: use uptier_runtime_loop_countdown for those. Thread: any.
 uptier_status uptier_runtime_loop_countdown_offset(const uptier_runtime* runtime,
                                                    uptier_method method, ptrdiff_t* out,
                                                    uptier_error* error) UPTIER_NOEXCEPT;

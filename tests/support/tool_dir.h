@@ -50,8 +50,10 @@ class ToolDir : public testing::Test {
   void write_text(const std::string& name, const std::string& text) const {
     std::ofstream(path(name), std::ios::binary) << text;
   }
-  static bool installed(const std::string& command) {
-    return run_command("command -v " + command).code == 0;
+  // Are all of these commands installed? Their names are separated by spaces.
+  static bool installed(const std::string& commands) {
+    const std::string each = "for c in " + commands + "; do command -v $c || exit 1; done";
+    return run_command("sh -c '" + each + "'").code == 0;
   }
 
   std::string dir_;

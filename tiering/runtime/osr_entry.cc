@@ -32,6 +32,9 @@ void ask_at_next_arrival(sampler::MethodState& s) noexcept {
   s.behind = {};
 }
 
+// How often an interpreter that counts with nobody's word arrives at loops before it asks for code.
+constexpr int32_t kUncountedArrivals = 1024;
+
 }  // namespace
 
 std::optional<Outcome> OsrEntry::enter(MethodId id, LoopId loop, std::span<const uint64_t> args,
@@ -41,6 +44,8 @@ std::optional<Outcome> OsrEntry::enter(MethodId id, LoopId loop, std::span<const
     *loop_countdown(id) = 1 << 30;  // nothing counts with it
     return std::nullopt;
   }
+  // An interpreter that has only the offset decrements this one for such a method.
+  if (id.index() >= sampler::kBlockMethods) t->context().nobodys_countdown = kUncountedArrivals;
   Method& m = engine_.method(id.index());
   bool flushed = host_loop_event(m, *t, loop);
   if (!can_enter_loops(m)) return std::nullopt;
@@ -79,8 +84,9 @@ ptrdiff_t OsrEntry::loop_countdown_offset(MethodId m) const noexcept {
 }
 
 int32_t* OsrEntry::loop_countdown(MethodId m) noexcept {
-  return reinterpret_cast<int32_t*>(static_cast<char*>(Runtime::thread_base()) +
-                                    loop_countdown_offset(m));
+  sampler::ThreadContext& thread = *sampler::current_context();
+  if (!engine_.is_method(m)) return &thread.nobodys_countdown;
+  return &thread.any_method(m.index()).loop_countdown;
 }
 
 uint64_t* OsrEntry::counters(MethodId m) noexcept {

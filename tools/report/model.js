@@ -43,7 +43,8 @@ const MEANING = {
   roll_back: 'calls go to the version before, or to baseline code',
   re_instrument: 'observed again, since what it does has changed',
   ban: 'not tried again',
-  newer: 'a frame of older code goes on in newer code',
+  osr_out: 'a frame of older code goes on in newer code',
+  find: 'a stack sample was in it for the first time',
   match: 'the saved profile belongs to other code; matching parts were taken over',
   drop: 'the saved profile belongs to other code and is not used',
 };

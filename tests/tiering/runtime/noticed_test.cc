@@ -338,6 +338,9 @@ TEST(Noticed, names_of_code_that_a_file_lacks_are_counted_and_said_once) {
     w.runtime->flush();
     EXPECT_EQ(w.runtime->report().losses.code_names_lost, 2u) << tool;
     EXPECT_EQ(lines.with("names of code are missing"), 1) << tool;
+    const std::string id = std::to_string(getpid());
+    std::filesystem::remove("/tmp/perf-" + id + ".map");
+    std::filesystem::remove("/tmp/jit-" + id + ".dump");
   }
 }
 

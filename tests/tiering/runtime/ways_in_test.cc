@@ -249,6 +249,9 @@ class InterpretedLoop : public testing::Test {
     auto r = Runtime::create(o);
     ASSERT_TRUE(r.ok()) << r.error().message;
     runtime_ = std::move(*r);
+    for (uint32_t k = 0; k < others_; ++k) {
+      ASSERT_TRUE(runtime_->add_method(host_, {.key = {2, k}, .name = "other"}).ok());
+    }
     MethodInfo info{.key = {1, 1},
                     .name = "sum",
                     .signature = {{Type::kI64, Type::kI64}, Type::kI64},
@@ -273,6 +276,7 @@ class InterpretedLoop : public testing::Test {
   SumHost host_;
   Machine machine_;
   std::unique_ptr<Runtime> runtime_;
+  uint32_t others_ = 0;  // methods that are added before it
   std::optional<ThreadScope> scope_;
 };
 
@@ -375,6 +379,27 @@ TEST_F(InterpretedLoop, a_countdown_is_the_threads_base_and_the_methods_offset) 
     }).join();
   }
   EXPECT_NE(seen[0], nullptr);
+}
+
+TEST_F(InterpretedLoop, a_method_beyond_the_first_65536_has_a_countdown_of_its_own) {
+  Options o;
+  o.max_methods = 70000;
+  others_ = 1 << 16;
+  start(o);
+  ASSERT_GE(machine_.method.index(), 1u << 16);
+  int32_t* word = runtime_->loop_countdown(machine_.method);
+  EXPECT_NE(word, runtime_->loop_countdown(MethodId::none()));
+  uint64_t args[2] = {20000, 1};
+  EXPECT_TRUE(runtime_->invoke(machine_.method, args).ok());
+  runtime_->flush();
+  EXPECT_GT(runtime_->report().methods.back().loop_iterations, 0u);
+  // A host that has only the offset asks now and then, and nothing is counted.
+  int32_t* nobodys = word_of(*runtime_, machine_.method);
+  EXPECT_EQ(nobodys, runtime_->loop_countdown(MethodId::none()));
+  uint64_t frame[2] = {};
+  *nobodys = 0;
+  runtime_->osr_enter(machine_.method, LoopId(0), args, frame);
+  EXPECT_GT(*nobodys, 0);
 }
 
 }  // namespace
