@@ -6,8 +6,8 @@
 // Exercises shifts of bits in long loops, table lookups that depend on each other, addresses with
 // small offsets, copies of bytes that overlap, and loops that end after few rounds.
 // Size: kilobytes of each kind of data.
+#include "data.h"
 #include "lz/blocks.h"
-#include "lz/data.h"
 #include "lz/sequences.h"
 
 typedef struct Level {
@@ -17,9 +17,10 @@ typedef struct Level {
   void (*unpack)(const uint8_t*, uint32_t, uint8_t*, uint32_t);
 } Level;
 
-static const Level kLevels[] = {{"quick", {4, 6, 8, 32, 0}, pack_blocks, unpack_blocks},
-                                {"blocks", {3, 24, 16, 96, 1}, pack_blocks, unpack_blocks},
-                                {"sequences", {4, 40, 32, 128, 2}, pack_sequences, unpack_sequences}};
+static const Level kLevels[] = {
+    {"quick", {4, 6, 8, 32, 0}, pack_blocks, unpack_blocks},
+    {"blocks", {3, 24, 16, 96, 1}, pack_blocks, unpack_blocks},
+    {"sequences", {4, 40, 32, 128, 2}, pack_sequences, unpack_sequences}};
 enum { kLevelCount = sizeof kLevels / sizeof kLevels[0] };
 
 int main(int argc, char** argv) {

@@ -24,8 +24,8 @@ int main(int argc, char** argv) {
   printf("store: %" PRIu64 " operations, %" PRIu64 " rows, %" PRIu64 " splits, %" PRIu64
          " merges, %" PRIu32 " pages\n",
          machine.steps, machine.rows, splits, merges, file_pages);
-  printf("store: %" PRIu64 " pages found, %" PRIu64 " read, %" PRIu64 " written\n",
-         page_stats.hits, page_stats.misses, page_stats.written);
+  printf("store: %" PRIu64 " pages found, %" PRIu64 " read, %" PRIu64 " written\n", page_stats.hits,
+         page_stats.misses, page_stats.written);
   print_checksum("store", hash);
   return 0;
 }

@@ -7,15 +7,58 @@
 
 #include "lexer.h"
 
-enum { kMostNodes = 512, kMostLocals = 40, kMostFunctions = 24, kMostParameters = 8, kMostName = 16 };
+enum {
+  kMostNodes = 512,
+  kMostLocals = 40,
+  kMostFunctions = 24,
+  kMostParameters = 8,
+  kMostName = 16
+};
 typedef enum { kNoType, kInt, kFloat, kInts, kFloats } Type;
-typedef enum { kLiteral, kLocal, kElement, kBinary, kUnary, kBoth, kEither, kConvert, kCallOf } NodeKind;
+typedef enum {
+  kLiteral,
+  kLocal,
+  kElement,
+  kBinary,
+  kUnary,
+  kBoth,
+  kEither,
+  kConvert,
+  kCallOf
+} NodeKind;
 
 // The operations of expressions; the first ones are in the order of the opcodes.
 typedef enum {
-  kAddOf, kSubOf, kMulOf, kDivOf, kRemOf, kAndOf, kOrOf, kXorOf, kShlOf, kShrOf, kSarOf, kMinOf,
-  kMaxOf, kEqOf, kNeOf, kLtOf, kLeOf, kGtOf, kGeOf, kNegateOf, kComplementOf, kNotOf, kAbsoluteOf,
-  kOnesOf, kZerosOf, kRootOf, kFloorOf, kLengthOf, kNewIntsOf, kNewFloatsOf
+  kAddOf,
+  kSubOf,
+  kMulOf,
+  kDivOf,
+  kRemOf,
+  kAndOf,
+  kOrOf,
+  kXorOf,
+  kShlOf,
+  kShrOf,
+  kSarOf,
+  kMinOf,
+  kMaxOf,
+  kEqOf,
+  kNeOf,
+  kLtOf,
+  kLeOf,
+  kGtOf,
+  kGeOf,
+  kNegateOf,
+  kComplementOf,
+  kNotOf,
+  kAbsoluteOf,
+  kOnesOf,
+  kZerosOf,
+  kRootOf,
+  kFloorOf,
+  kLengthOf,
+  kNewIntsOf,
+  kNewFloatsOf
 } Operation;
 
 typedef struct Node {
@@ -141,10 +184,10 @@ typedef struct Builtin {
 } Builtin;
 
 static const Builtin kBuiltins[] = {
-    {"sqrt", kRootOf, kFloat, kFloat, 1},     {"floor", kFloorOf, kFloat, kFloat, 1},
-    {"abs", kAbsoluteOf, kNoType, kNoType, 1}, {"ones", kOnesOf, kInt, kInt, 1},
-    {"zeros", kZerosOf, kInt, kInt, 1},       {"min", kMinOf, kNoType, kNoType, 2},
-    {"max", kMaxOf, kNoType, kNoType, 2},     {"newints", kNewIntsOf, kInt, kInts, 1},
+    {"sqrt", kRootOf, kFloat, kFloat, 1},         {"floor", kFloorOf, kFloat, kFloat, 1},
+    {"abs", kAbsoluteOf, kNoType, kNoType, 1},    {"ones", kOnesOf, kInt, kInt, 1},
+    {"zeros", kZerosOf, kInt, kInt, 1},           {"min", kMinOf, kNoType, kNoType, 2},
+    {"max", kMaxOf, kNoType, kNoType, 2},         {"newints", kNewIntsOf, kInt, kInts, 1},
     {"newfloats", kNewFloatsOf, kInt, kFloats, 1}};
 
 static int32_t parse_builtin(Parser* p, const Builtin* b) {
@@ -250,10 +293,10 @@ typedef struct BinarySign {
 
 static const BinarySign* find_sign(const Lexer* l) {
   static const BinarySign kSigns[] = {
-      {"|", kOrOf, 1},  {"^", kXorOf, 2},  {"&", kAndOf, 3},   {"==", kEqOf, 4},   {"!=", kNeOf, 4},
-      {"<", kLtOf, 5},  {"<=", kLeOf, 5},  {">", kGtOf, 5},    {">=", kGeOf, 5},   {"<<", kShlOf, 6},
-      {">>", kSarOf, 6}, {">>>", kShrOf, 6}, {"+", kAddOf, 7}, {"-", kSubOf, 7},   {"*", kMulOf, 8},
-      {"/", kDivOf, 8}, {"%", kRemOf, 8}};
+      {"|", kOrOf, 1},   {"^", kXorOf, 2},   {"&", kAndOf, 3}, {"==", kEqOf, 4}, {"!=", kNeOf, 4},
+      {"<", kLtOf, 5},   {"<=", kLeOf, 5},   {">", kGtOf, 5},  {">=", kGeOf, 5}, {"<<", kShlOf, 6},
+      {">>", kSarOf, 6}, {">>>", kShrOf, 6}, {"+", kAddOf, 7}, {"-", kSubOf, 7}, {"*", kMulOf, 8},
+      {"/", kDivOf, 8},  {"%", kRemOf, 8}};
   for (size_t i = 0; i < sizeof kSigns / sizeof kSigns[0]; ++i) {
     if (is_word(l, kSigns[i].sign)) return &kSigns[i];
   }

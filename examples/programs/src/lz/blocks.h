@@ -33,7 +33,8 @@ static void count_block(BlockCodes* c, const uint8_t* text, const Sequence* s, u
 
 // Returns about how many bits the block takes when it is coded.
 static uint64_t coded_bits(const BlockCodes* c) {
-  uint64_t bits = cost_of(&c->symbols, c->symbol_counts) + cost_of(&c->distances, c->distance_counts);
+  uint64_t bits =
+      cost_of(&c->symbols, c->symbol_counts) + cost_of(&c->distances, c->distance_counts);
   for (uint32_t k = 0; k < kLengthCodes; ++k) {
     bits += (uint64_t)c->symbol_counts[kFirstLength + k] * further_bits(k);
   }

@@ -9,11 +9,11 @@ enum { kBlock = 1 << 16, kMostSequences = kBlock / 3 + 1 };
 
 // How hard a level tries.
 typedef struct Effort {
-  uint32_t least_match;   // 3 or 4
-  uint32_t most_steps;    // along a chain
-  uint32_t good_match;    // from this length on, a better one is hardly looked for
-  uint32_t nice_match;    // the search ends with such a match
-  uint32_t lazy;          // how many places further a match may begin for being longer
+  uint32_t least_match;  // 3 or 4
+  uint32_t most_steps;   // along a chain
+  uint32_t good_match;   // from this length on, a better one is hardly looked for
+  uint32_t nice_match;   // the search ends with such a match
+  uint32_t lazy;         // how many places further a match may begin for being longer
 } Effort;
 
 // Literals, and the match after them. The last sequence of a block has none: its length is 0.

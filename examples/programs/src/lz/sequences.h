@@ -94,7 +94,8 @@ static NOINLINE uint32_t encode_sequences(BitWriter* w, const Packer* p, uint32_
   uint32_t states[3] = {kStates, kStates, kStates};
   for (uint32_t i = count; i-- > 0;) {
     const Coded* s = &p->coded[i];
-    uint32_t literals = code_of(s->literals), length = code_of(s->length), place = code_of(s->place);
+    uint32_t literals = code_of(s->literals), length = code_of(s->length),
+             place = code_of(s->place);
     states[2] = ans_put(w, &p->encoders[2], states[2], place);
     states[1] = ans_put(w, &p->encoders[1], states[1], length);
     states[0] = ans_put(w, &p->encoders[0], states[0], literals);

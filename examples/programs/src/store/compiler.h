@@ -34,9 +34,9 @@ static void add_terms(Compiler* c, int32_t node) {
 
 // The rows of one source that a statement visits.
 typedef struct Level {
-  int32_t low, high;     // nodes of the least and the greatest key, -1 for none
-  int32_t equal;         // node of the only key, or of the indexed column's value
-  int32_t index;         // the index that is used, -1 for none
+  int32_t low, high;        // nodes of the least and the greatest key, -1 for none
+  int32_t equal;            // node of the only key, or of the indexed column's value
+  int32_t index;            // the index that is used, -1 for none
   int32_t loop, next, end;  // labels
 } Level;
 

@@ -59,10 +59,25 @@ static void place_label(Compiler* c, int32_t label) {
 
 static int jumps(Opcode opcode) {
   switch (opcode) {
-    case kGotoOp: case kIfOp: case kIfNotOp: case kIfNullOp: case kIfNotNullOp:
-    case kCountdownOp: case kEqOp: case kNeOp: case kLtOp: case kLeOp: case kGtOp:
-    case kGeOp: case kRewindOp: case kSeekGeOp: case kSeekKeyOp: case kNextOp: case kRecallOp:
-    case kSortOp: case kNextSortedOp: return 1;
+    case kGotoOp:
+    case kIfOp:
+    case kIfNotOp:
+    case kIfNullOp:
+    case kIfNotNullOp:
+    case kCountdownOp:
+    case kEqOp:
+    case kNeOp:
+    case kLtOp:
+    case kLeOp:
+    case kGtOp:
+    case kGeOp:
+    case kRewindOp:
+    case kSeekGeOp:
+    case kSeekKeyOp:
+    case kNextOp:
+    case kRecallOp:
+    case kSortOp:
+    case kNextSortedOp: return 1;
     default: return 0;
   }
 }
@@ -132,10 +147,10 @@ static Opcode opcode_of_sign(uint32_t op) {
   static const struct {
     const char* sign;
     Opcode opcode;
-  } kSigns[] = {{"+", kAddOp},        {"-", kSubtractOp},    {"*", kMultiplyOp}, {"/", kDivideOp},
-                {"%", kRemainderOp},  {"&", kBitAndOp},      {"|", kBitOrOp},    {"<<", kShiftLeftOp},
-                {">>", kShiftRightOp}, {"||", kConcatOp},    {"=", kIsEqOp},     {"<>", kIsNeOp},
-                {"<", kIsLtOp},       {"<=", kIsLeOp},       {">", kIsGtOp},     {">=", kIsGeOp},
+  } kSigns[] = {{"+", kAddOp},         {"-", kSubtractOp}, {"*", kMultiplyOp}, {"/", kDivideOp},
+                {"%", kRemainderOp},   {"&", kBitAndOp},   {"|", kBitOrOp},    {"<<", kShiftLeftOp},
+                {">>", kShiftRightOp}, {"||", kConcatOp},  {"=", kIsEqOp},     {"<>", kIsNeOp},
+                {"<", kIsLtOp},        {"<=", kIsLeOp},    {">", kIsGtOp},     {">=", kIsGeOp},
                 {"li", kLikeOp}};
   for (uint32_t i = 0; i < sizeof kSigns / sizeof kSigns[0]; ++i) {
     if (sign(kSigns[i].sign) == op) return kSigns[i].opcode;
@@ -149,9 +164,10 @@ static void load_call(Compiler* c, const Node* n, int32_t to) {
     const char* name;
     Opcode opcode;
     uint32_t count;
-  } kFunctions[] = {{"length", kLengthOp, 1},     {"upper", kUpperOp, 1},    {"abs", kAbsoluteOp, 1},
-                    {"hash", kHashOp, 1},         {"text", kToTextOp, 1},    {"int", kToIntegerOp, 1},
-                    {"lower_of", kLeastOp, 2},    {"higher_of", kMostOp, 2}, {"substr", kSubstringOp, 3}};
+  } kFunctions[] = {
+      {"length", kLengthOp, 1},  {"upper", kUpperOp, 1},    {"abs", kAbsoluteOp, 1},
+      {"hash", kHashOp, 1},      {"text", kToTextOp, 1},    {"int", kToIntegerOp, 1},
+      {"lower_of", kLeastOp, 2}, {"higher_of", kMostOp, 2}, {"substr", kSubstringOp, 3}};
   if (is_named("coalesce", n->text, n->size)) {
     int32_t done = new_label(c);
     load(c, n->parts[0], to);
@@ -161,7 +177,8 @@ static void load_call(Compiler* c, const Node* n, int32_t to) {
     return;
   }
   for (uint32_t i = 0; i < sizeof kFunctions / sizeof kFunctions[0]; ++i) {
-    if (!is_named(kFunctions[i].name, n->text, n->size) || n->count != kFunctions[i].count) continue;
+    if (!is_named(kFunctions[i].name, n->text, n->size) || n->count != kFunctions[i].count)
+      continue;
     int32_t first = load_fresh(c, n->parts[0]), second = -1;
     if (n->count == 1) {
       emit(c, kFunctions[i].opcode, first, to, 0);

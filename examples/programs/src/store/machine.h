@@ -175,35 +175,35 @@ static void reset(Machine* m) {
   m->sorted_count = m->sorted_used = m->sorted_at = 0;
 }
 
-#define ARITHMETIC(name, expression)                            \
-  case k##name##Op: {                                           \
-    const Value *left = &r[o->a], *right = &r[o->b];            \
-    if (left->kind == kNull || right->kind == kNull) {          \
-      r[o->c].kind = kNull;                                     \
-    } else {                                                    \
-      int64_t x = number_of(left), y = number_of(right);        \
-      r[o->c] = of_number((int64_t)(expression));               \
-    }                                                           \
-    break;                                                      \
+#define ARITHMETIC(name, expression)                     \
+  case k##name##Op: {                                    \
+    const Value *left = &r[o->a], *right = &r[o->b];     \
+    if (left->kind == kNull || right->kind == kNull) {   \
+      r[o->c].kind = kNull;                              \
+    } else {                                             \
+      int64_t x = number_of(left), y = number_of(right); \
+      r[o->c] = of_number((int64_t)(expression));        \
+    }                                                    \
+    break;                                               \
   }
-#define COMPARISON(name, op)                                                              \
-  case kIs##name##Op: {                                                                   \
-    const Value *left = &r[o->a], *right = &r[o->b];                                      \
-    if (left->kind == kNull || right->kind == kNull) {                                    \
-      r[o->c].kind = kNull;                                                               \
-    } else {                                                                              \
-      r[o->c] = of_number(compare_values(left, right) op 0);                              \
-    }                                                                                     \
-    break;                                                                                \
-  }                                                                                       \
-  case k##name##Op: {                                                                     \
-    const Value *left = &r[o->a], *right = &r[o->c];                                      \
-    if (left->kind == kInteger && right->kind == kInteger) {                              \
-      if (left->number op right->number) o = operations + o->b - 1;                       \
-    } else if (left->kind != kNull && right->kind != kNull) {                             \
-      if (compare_values(left, right) op 0) o = operations + o->b - 1;                    \
-    }                                                                                     \
-    break;                                                                                \
+#define COMPARISON(name, op)                                           \
+  case kIs##name##Op: {                                                \
+    const Value *left = &r[o->a], *right = &r[o->b];                   \
+    if (left->kind == kNull || right->kind == kNull) {                 \
+      r[o->c].kind = kNull;                                            \
+    } else {                                                           \
+      r[o->c] = of_number(compare_values(left, right) op 0);           \
+    }                                                                  \
+    break;                                                             \
+  }                                                                    \
+  case k##name##Op: {                                                  \
+    const Value *left = &r[o->a], *right = &r[o->c];                   \
+    if (left->kind == kInteger && right->kind == kInteger) {           \
+      if (left->number op right->number) o = operations + o->b - 1;    \
+    } else if (left->kind != kNull && right->kind != kNull) {          \
+      if (compare_values(left, right) op 0) o = operations + o->b - 1; \
+    }                                                                  \
+    break;                                                             \
   }
 #define JUMP o = operations + o->b - 1
 
@@ -217,35 +217,49 @@ static NOINLINE void run(Machine* m, const Program* program) {
     switch ((Opcode)o->opcode) {
       case kHaltOp: m->steps += steps; return;
       case kGotoOp: JUMP; break;
-      case kIfOp: if (is_true(&r[o->a])) JUMP; break;
-      case kIfNotOp: if (!is_true(&r[o->a])) JUMP; break;
-      case kIfNullOp: if (r[o->a].kind == kNull) JUMP; break;
-      case kIfNotNullOp: if (r[o->a].kind != kNull) JUMP; break;
-      case kCountdownOp: if (--r[o->a].number < 0) JUMP; break;
+      case kIfOp:
+        if (is_true(&r[o->a])) JUMP;
+        break;
+      case kIfNotOp:
+        if (!is_true(&r[o->a])) JUMP;
+        break;
+      case kIfNullOp:
+        if (r[o->a].kind == kNull) JUMP;
+        break;
+      case kIfNotNullOp:
+        if (r[o->a].kind != kNull) JUMP;
+        break;
+      case kCountdownOp:
+        if (--r[o->a].number < 0) JUMP;
+        break;
 
       case kNullOp: r[o->b].kind = kNull; break;
       case kIntegerOp: r[o->b] = of_number(o->a); break;
       case kConstantOp: r[o->b] = of_number(program->constants[o->a]); break;
       case kTextOp: r[o->b] = program->texts[o->a]; break;
       case kParameterOp: r[o->b] = m->parameters[o->a]; break;
-      case kCopyOp: copy_register(m, o->a, o->b); break;
+      case kCopyOp:
+        copy_register(m, o->a, o->b);
+        break;
 
-      ARITHMETIC(Add, (uint64_t)x + (uint64_t)y)
-      ARITHMETIC(Subtract, (uint64_t)x - (uint64_t)y)
-      ARITHMETIC(Multiply, (uint64_t)x * (uint64_t)y)
-      ARITHMETIC(Divide, divide(x, y, 0))
-      ARITHMETIC(Remainder, divide(x, y, 1))
-      ARITHMETIC(BitAnd, x & y)
-      ARITHMETIC(BitOr, x | y)
-      ARITHMETIC(ShiftLeft, (uint64_t)x << (y & 63))
-      ARITHMETIC(ShiftRight, x >> (y & 63))
-      case kConcatOp: concatenate(m, o->a, o->b, o->c); break;
-      COMPARISON(Eq, ==)
-      COMPARISON(Ne, !=)
-      COMPARISON(Lt, <)
-      COMPARISON(Le, <=)
-      COMPARISON(Gt, >)
-      COMPARISON(Ge, >=)
+        ARITHMETIC(Add, (uint64_t)x + (uint64_t)y)
+        ARITHMETIC(Subtract, (uint64_t)x - (uint64_t)y)
+        ARITHMETIC(Multiply, (uint64_t)x * (uint64_t)y)
+        ARITHMETIC(Divide, divide(x, y, 0))
+        ARITHMETIC(Remainder, divide(x, y, 1))
+        ARITHMETIC(BitAnd, x & y)
+        ARITHMETIC(BitOr, x | y)
+        ARITHMETIC(ShiftLeft, (uint64_t)x << (y & 63))
+        ARITHMETIC(ShiftRight, x >> (y & 63))
+      case kConcatOp:
+        concatenate(m, o->a, o->b, o->c);
+        break;
+        COMPARISON(Eq, ==)
+        COMPARISON(Ne, !=)
+        COMPARISON(Lt, <)
+        COMPARISON(Le, <=)
+        COMPARISON(Gt, >)
+        COMPARISON(Ge, >=)
       case kAndOp: r[o->c] = of_number(is_true(&r[o->a]) && is_true(&r[o->b])); break;
       case kOrOp: r[o->c] = of_number(is_true(&r[o->a]) || is_true(&r[o->b])); break;
       case kLikeOp: r[o->c] = of_number(likes(&r[o->a], &r[o->b])); break;
@@ -271,23 +285,27 @@ static NOINLINE void run(Machine* m, const Program* program) {
       case kSubstringOp: substring(m, o->a, o->b, o->c); break;
       case kAddConstantOp: r[o->a].number += o->b; break;
 
-      case kOpenTableOp:
-        m->cursors[o->a] = (Cursor){&tables[o->b].tree, NULL, 0};
-        break;
+      case kOpenTableOp: m->cursors[o->a] = (Cursor){&tables[o->b].tree, NULL, 0}; break;
       case kOpenIndexOp:
         m->cursors[o->a] = (Cursor){&tables[o->b].indexes[o->c].tree, NULL, 0};
         break;
       case kOpenTemporaryOp: open_temporary(m, &m->cursors[o->a]); break;
       case kCloseOp: close_cursor(&m->cursors[o->a]); break;
-      case kRewindOp: if (!cursor_seek(&m->cursors[o->a], INT64_MIN)) JUMP; break;
-      case kSeekGeOp: if (!cursor_seek(&m->cursors[o->a], number_of(&r[o->c]))) JUMP; break;
+      case kRewindOp:
+        if (!cursor_seek(&m->cursors[o->a], INT64_MIN)) JUMP;
+        break;
+      case kSeekGeOp:
+        if (!cursor_seek(&m->cursors[o->a], number_of(&r[o->c]))) JUMP;
+        break;
       case kSeekKeyOp: {
         Cursor* c = &m->cursors[o->a];
         int64_t key = number_of(&r[o->c]);
         if (!cursor_seek(c, key) || cursor_key(c) != key) JUMP;
         break;
       }
-      case kNextOp: if (cursor_next(&m->cursors[o->a])) JUMP; break;
+      case kNextOp:
+        if (cursor_next(&m->cursors[o->a])) JUMP;
+        break;
       case kKeyOp: r[o->b] = of_number(cursor_key(&m->cursors[o->a])); break;
       case kColumnOp: {
         uint32_t size;
@@ -305,9 +323,7 @@ static NOINLINE void run(Machine* m, const Program* program) {
         break;
       }
 
-      case kMakeRecordOp:
-        m->record_size = write_record(m->record, &r[o->a], (uint32_t)o->b);
-        break;
+      case kMakeRecordOp: m->record_size = write_record(m->record, &r[o->a], (uint32_t)o->b); break;
       case kInsertOp:
         tree_insert(m->cursors[o->a].tree, number_of(&r[o->b]), m->record, m->record_size);
         break;
@@ -349,7 +365,9 @@ static NOINLINE void run(Machine* m, const Program* program) {
           r[o->a + i] = read_column(row, (uint32_t)i);
         }
         break;
-      case kNextSortedOp: if (++m->sorted_at < m->sorted_count) JUMP; break;
+      case kNextSortedOp:
+        if (++m->sorted_at < m->sorted_count) JUMP;
+        break;
       case kOpcodes: break;
     }
   }

@@ -11,7 +11,12 @@
 
 enum { kLeafNode = 1, kInnerNode = 2 };
 enum { kKindAt = 0, kCountAt = 2, kCellsAt = 4, kFreeAt = 6, kRightAt = 8, kSlotsAt = 12 };
-enum { kMostRecord = 200, kLeafHeader = 10, kInnerCell = 12, kMostCell = kLeafHeader + kMostRecord };
+enum {
+  kMostRecord = 200,
+  kLeafHeader = 10,
+  kInnerCell = 12,
+  kMostCell = kLeafHeader + kMostRecord
+};
 enum { kRoom = kPageSize - kSlotsAt, kLeastFilled = kRoom / 3, kMostCells = kRoom / 12 };
 
 static inline int is_leaf(const uint8_t* n) { return n[kKindAt] == kLeafNode; }

@@ -179,8 +179,9 @@ static int32_t parse_primary(Parser* p) {
 
 // Returns how tightly a sign binds; 0 for other words.
 static int strength_of(const Lexer* l) {
-  static const char* const kSigns[][8] = {
-      {"=", "<>", "<", "<=", ">", ">=", "like", NULL}, {"+", "-", "||", "&", "|", NULL}, {"*", "/", "%", "<<", ">>", NULL}};
+  static const char* const kSigns[][8] = {{"=", "<>", "<", "<=", ">", ">=", "like", NULL},
+                                          {"+", "-", "||", "&", "|", NULL},
+                                          {"*", "/", "%", "<<", ">>", NULL}};
   for (int i = 0; i < 3; ++i) {
     for (int k = 0; kSigns[i][k] != NULL; ++k) {
       if (is_word(l, kSigns[i][k])) return i + 1;

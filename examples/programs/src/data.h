@@ -1,10 +1,10 @@
-// Data to be packed: kinds that compress by different means.
-#ifndef UPTIER_EXAMPLES_LZ_DATA_H
-#define UPTIER_EXAMPLES_LZ_DATA_H
+// Data to be packed: kinds that compress by different means. The programs that pack data share it.
+#ifndef UPTIER_EXAMPLES_DATA_H
+#define UPTIER_EXAMPLES_DATA_H
 
 #include <string.h>
 
-#include "../program.h"
+#include "program.h"
 
 typedef struct Sink {
   uint8_t* bytes;
@@ -43,9 +43,7 @@ static void put_prose(Sink* s) {
     uint32_t syllables = 1 + word % 3, seed = word * 2654435761u;
     for (uint32_t k = 0; k < syllables; ++k, seed = seed * 69069u + 1) {
       const char* text = kSyllables[(seed >> 20) % 24];
-      if (in_sentence == 0 && k == 0) {
-        put_byte(s, (uint8_t)*text++ - 'a' + 'A');
-      }
+      if (in_sentence == 0 && k == 0) { put_byte(s, (uint8_t)*text++ - 'a' + 'A'); }
       put_text(s, text);
     }
     ++in_sentence;
@@ -149,4 +147,4 @@ static const DataKind kKinds[] = {{"prose", put_prose},
                                   {"picture", put_picture}};
 enum { kKindCount = sizeof kKinds / sizeof kKinds[0] };
 
-#endif  // UPTIER_EXAMPLES_LZ_DATA_H
+#endif  // UPTIER_EXAMPLES_DATA_H
