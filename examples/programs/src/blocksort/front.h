@@ -1,4 +1,4 @@
-// Moving to the front, and run lengths of what is already there.
+// Moving to the front, and run lengths of the zeros that this makes.
 //
 // A byte is replaced by its place in a list, and moves to the front of it. Runs of zeros are written as
 // digits 1 and 2 of a number (kDigitOne and kDigitTwo), the lowest first; other places are one greater.

@@ -1,6 +1,6 @@
 // The accumulator machine: one loop with one switch.
 //
-// A frame has a function's parameters, then its other locals, then what was pushed. Arrays lie in one
+// A frame has a function's parameters, then its other locals, then the values that it has pushed. Arrays lie in one
 // heap, their length before them, and are freed all at once.
 #ifndef UPTIER_EXAMPLES_EXPRVM_MACHINE_H
 #define UPTIER_EXAMPLES_EXPRVM_MACHINE_H

@@ -1,7 +1,7 @@
 // Streams of bits, the lowest bit of a byte first.
 //
-// One reader begins at the start of a stream, the other at its end: it reads last what was written
-// first, as the decoder of an entropy coder that works like a stack must.
+// One reader begins at the start of a stream. The other one begins at the end and reads the bits in
+// the opposite order, for an entropy coder that works like a stack.
 #ifndef UPTIER_EXAMPLES_LZ_BITS_H
 #define UPTIER_EXAMPLES_LZ_BITS_H
 

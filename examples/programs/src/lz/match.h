@@ -7,7 +7,7 @@
 enum { kWindowBits = 16, kWindow = 1 << kWindowBits, kHashBits = 15, kMostMatch = 258 };
 enum { kBlock = 1 << 16, kMostSequences = kBlock / 3 + 1 };
 
-// How hard a level tries.
+// The effort of a level.
 typedef struct Effort {
   uint32_t least_match;  // 3 or 4
   uint32_t most_steps;   // along a chain
