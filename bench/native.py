@@ -23,7 +23,7 @@ from measure import load_note, progress, spread
 from programs import PROGRAMS, engines, geomean, read_programs
 
 # Programs in the likeness of large interpreters, data bases and codecs.
-LIKE_LARGE_ONES = ["bytecode", "compress", "script"]
+LIKE_LARGE_ONES = ["bytecode", "compress", "script", "store", "lz", "blocksort", "exprvm"]
 CORES = {1: "0", 2: "0,1"}
 COLUMNS = ["wall", "user+sys"]
 
