@@ -153,11 +153,12 @@ TEST(PackedDecisions, decision_takes_at_most_a_hundred_bytes_in_the_mean) {
     inputs.system = {static_cast<uint32_t>(draw.below(20)), false,
                      static_cast<double>(draw.below(100'000)) / 7.0, 2.7182818284590451,
                      0.57721566490153287};
-    LoggedDecision d{.at_ns = i * 50'000,
-                     .method = MethodId(static_cast<uint32_t>(draw.below(10'000))),
-                     .method_name = name,
-                     .inputs = inputs,
-                     .options = &options};
+    LoggedDecision d;
+    d.at_ns = i * 50'000;
+    d.method = MethodId(static_cast<uint32_t>(draw.below(10'000)));
+    d.method_name = name;
+    d.inputs = inputs;
+    d.options = &options;
     log.append(d, i);
   }
   const double each = static_cast<double>(log.bytes()) / kRecords;
