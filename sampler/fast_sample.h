@@ -23,11 +23,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 
 #include "sampler/context.h"
 #include "sampler/cost.h"
+#include "sampler/reservation.h"
 #include "sampler/schedule.h"
 
 namespace uptier::sampler {
@@ -85,7 +84,7 @@ class FastSampling {
 
   // The loop routines find cells here: kMethodBytes per method, the address of its cells at
   // kLoopsAt.
-  const void* methods() const { return methods_.get(); }
+  const void* methods() const { return methods_; }
   static constexpr uint32_t kMethodBytes = 24, kLoopsAt = 16;
 
  private:
@@ -100,14 +99,11 @@ class FastSampling {
   };
   static void stop(Timed& t, uint64_t started) noexcept;
 
-  struct Free {
-    void operator()(PerMethod* p) const { std::free(p); }
-  };
-
   const void* runtime_;
   const Schedule& schedule_;
   const Ladder& ladder_;
-  std::unique_ptr<PerMethod[], Free> methods_;  // zero pages until they are written
+  Reservation memory_;            // of methods_: zero pages until they are written
+  PerMethod* methods_ = nullptr;  // null: refused
   Timed calls_, bursts_;
 };
 

@@ -149,6 +149,10 @@ bool CodeSpace::State::open_pages(Bytes part) {
   uint64_t page = offset_of(pages.at) / kPage, end = page + pages.bytes / kPage;
   while (page < end) {
     uint64_t first = page;
+    if (spare[page]) {
+      spare[page] = false;
+      --spare_count;
+    }
     while (page < end && !open[page]) ++page;
     if (page == first) {
       ++page;
@@ -165,25 +169,69 @@ bool CodeSpace::State::open_pages(Bytes part) {
   return true;
 }
 
-// Erases a part that is no longer counted, so that a stale jump faults. Pages without code go back
-// to the kernel; a refusal is harmless, since pages are filled again before reuse. Pages that
-// cannot be closed keep their int3.
+// Makes the owners of a part's lines writable. Until then they are readable, and null.
+bool CodeSpace::State::open_owners(Bytes part) {
+  const uint64_t last = (offset_of(part.at) + std::max<uint64_t>(part.bytes, 1) - 1) / kOwnerStep;
+  for (uint64_t step = offset_of(part.at) / kOwnerStep; step <= last; ++step) {
+    if (owners_open[step]) continue;
+    auto* at = reinterpret_cast<char*>(owners) + step * kOwnerBytes;
+    if (::mprotect(at, kOwnerBytes, PROT_READ | PROT_WRITE) != 0) return false;
+    owners_open[step] = true;
+  }
+  return true;
+}
+
+// Erases a part that is no longer counted, so that a stale jump faults.
 void CodeSpace::State::erase_shared(Bytes part) {
+  std::memset(twin_of(part.at), kInt3, part.bytes);
+}
+
+// Gives those pages of a freed part that hold no code back to the kernel, but keeps some of them for
+// code that is made next, as in a host that makes and removes methods. A refusal is harmless,
+// since pages are filled again before reuse. Pages that cannot be closed keep their int3.
+void CodeSpace::State::close_unused(Bytes part) {
+  if (always_executable) return;
   Bytes pages = pages_of(part);
   for (uint64_t p = 0; p < pages.bytes; p += kPage) {
     uint8_t* page = pages.at + p;
     uint64_t number = offset_of(page) / kPage;
-    if (lines_used[number] == 0 && !always_executable) {
-      open[number] = false;
-      (void)::mprotect(page, kPage, PROT_NONE);
-      (void)::madvise(twin_of(page), kPage, MADV_REMOVE);
-      (void)::mprotect(twin_of(page), kPage, PROT_NONE);
+    if (lines_used[number] != 0 || !open[number] || spare[number]) continue;
+    if (spare_count < kMostSpare) {
+      spare[number] = true;
+      ++spare_count;
       continue;
     }
-    uint8_t* from = std::max(page, part.at);
-    uint8_t* to = std::min(page + kPage, part.at + part.bytes);
-    std::memset(twin_of(from), kInt3, static_cast<size_t>(to - from));
+    open[number] = false;
+    (void)::mprotect(page, kPage, PROT_NONE);
+    (void)::madvise(twin_of(page), kPage, MADV_REMOVE);
+    (void)::mprotect(twin_of(page), kPage, PROT_NONE);
   }
+}
+
+// Keeps an erased part until its lines may be reused. Many parts wait for one system call, and a
+// page that is soon used again stays open.
+void CodeSpace::State::free_later(Bytes part) noexcept {
+  freed_parts[freed_count++] = part;
+  freed_bytes += part.bytes;
+  if (freed_count == kMostFreed || freed_bytes >= kMostFreedBytes) reuse_freed();
+}
+
+// Makes the lines of all freed parts free: no thread runs their old instructions from here on.
+void CodeSpace::State::reuse_freed() noexcept {
+  if (freed_count == 0) return;
+  serialize_threads();
+  for (uint32_t i = 0; i < freed_count; ++i) {
+    close_unused(freed_parts[i]);
+    give_back(offset_of(freed_parts[i].at) / unit, freed_parts[i].bytes / unit);
+  }
+  freed_count = 0;
+  freed_bytes = 0;
+}
+
+bool CodeSpace::State::take_or_reuse(uint64_t units, bool from_end, uint64_t* first) {
+  if (take(units, from_end, first)) return true;
+  reuse_freed();
+  return take(units, from_end, first);
 }
 
 CodeSpace::CodeSpace() : state_(std::make_unique<State>()) {}
@@ -220,19 +268,21 @@ Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
   const Held lock(s.mutex);
   if (s.packed()) {
     s.open.resize(code_size / kPage);
+    s.spare.resize(code_size / kPage);
     expect_serializing();
   }
-  uint64_t table = round_up(code_size / kLine * sizeof(*s.owners));
+  uint64_t table = State::owner_bytes(code_size);
   void* owners = ::mmap(nullptr, table, PROT_NONE, kMapFlags, -1, 0);
   if (owners == MAP_FAILED) return refused("the kernel refuses the owner table");
   // A process that locks its mappings (mlockall) would have all of it in memory at once.
   (void)::munlock(owners, table);
   (void)::munlock(s.base, s.size);
   if (s.packed()) (void)::munlock(s.twin, code_size);
-  if (::mprotect(owners, table, PROT_READ | PROT_WRITE) != 0) {
+  if (::mprotect(owners, table, PROT_READ) != 0) {
     ::munmap(owners, table);
     return refused("the kernel refuses the owner table");
   }
+  s.owners_open.resize(table / State::kOwnerBytes);
   s.owners = static_cast<std::atomic<const Code*>*>(owners);  // zero pages are null pointers
   if (data_size != 0 && ::mprotect(s.base, data_size, PROT_READ | PROT_WRITE) != 0) {
     return refused("the kernel refuses the data area");
@@ -247,7 +297,7 @@ void CodeSpace::release_all() noexcept {
   State& s = *state_;
   const Held lock(s.mutex);
   s.released = true;
-  (void)::madvise(s.owners, round_up(s.code_size() / kLine * sizeof(*s.owners)), MADV_DONTNEED);
+  (void)::madvise(s.owners, State::owner_bytes(s.code_size()), MADV_DONTNEED);
   (void)::mprotect(s.code(), s.code_size(), PROT_NONE);
   s.freed += s.in_service;
   s.in_service = 0;
@@ -267,10 +317,10 @@ Status CodeSpace::State::take_parts(uint64_t bytes, uint64_t cold, bool beyond_b
   uint64_t left = budget - std::min(in_service, budget);
   bool fits = (runs->units + runs->cold_units) * unit <= left;
   if (!beyond_budget && !fits) return refused("code_budget is spent");
-  if (!take(runs->units, false, &runs->first)) {
+  if (!take_or_reuse(runs->units, false, &runs->first)) {
     return refused("no run of free pages is long enough");
   }
-  if (cold != 0 && !take(runs->cold_units, true, &runs->cold_first)) {
+  if (cold != 0 && !take_or_reuse(runs->cold_units, true, &runs->cold_first)) {
     give_back(runs->first, runs->units);
     return refused("no run of free pages is long enough");
   }
@@ -305,6 +355,9 @@ Result<CodeSpan> CodeSpace::fill(const Runs& runs, uint32_t size, uint32_t cold)
   bool opened = !s.packed() || s.open_pages({at, bytes});
   if (apart) opened &= s.open_pages({far, cold_bytes});
   if (!opened) return refused("the kernel refuses to make code executable");
+  if (!s.open_owners({at, bytes}) || (apart && !s.open_owners({far, cold_bytes}))) {
+    return refused("the kernel refuses the owner table");
+  }
   CodeSpan span;
   span.hot_size_ = size;
   span.cold_size_ = cold;
@@ -468,22 +521,21 @@ void CodeSpace::free(CodeSpan& span) noexcept {
     s.mutex.known_held();
     Bytes part = s.taken_by(data, size);
     uint64_t pages = s.count_lines(part, -1);
-    // Gives the memory back and makes a stale jump fault. A refusal is harmless: the pages keep
-    // their bytes, and become read-write when they are reused.
-    if (s.packed()) {
-      s.erase_shared(part);
-    } else {
-      (void)::madvise(part.at, part.bytes, MADV_DONTNEED);
-      (void)::mprotect(part.at, part.bytes, PROT_NONE);
-    }
-    s.give_back(s.offset_of(part.at) / s.unit, part.bytes / s.unit);
     s.in_service -= kPage * pages;
     s.freed += part.bytes;
+    if (s.packed()) {
+      s.erase_shared(part);
+      return s.free_later(part);
+    }
+    // Gives the memory back and makes a stale jump fault. A refusal is harmless: the pages keep
+    // their bytes, and become read-write when they are reused.
+    (void)::madvise(part.at, part.bytes, MADV_DONTNEED);
+    (void)::mprotect(part.at, part.bytes, PROT_NONE);
+    s.give_back(s.offset_of(part.at) / s.unit, part.bytes / s.unit);
   };
   const Held lock(s.mutex);
   release(span.data_, apart ? span.hot_size_ : span.size());
   if (apart) release(span.cold_, span.cold_size_);
-  if (s.packed()) serialize_threads();
 }
 
 CodeSpan::CodeSpan(CodeSpan&& other) noexcept { *this = std::move(other); }

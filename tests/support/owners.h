@@ -94,7 +94,9 @@ class Owners : private tiering::Relay::Service {
   }
   std::vector<std::string> logged() const {
     std::vector<std::string> actions;
-    for (const DecisionRecord& d : observer.decisions.records()) actions.push_back(d.action);
+    observer.decisions.kept().each([&](uint64_t number, const tiering::LoggedDecision& d) {
+      actions.push_back(record_of(d, number).action);
+    });
     return actions;
   }
 

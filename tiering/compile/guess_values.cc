@@ -8,7 +8,6 @@
 #include "tiering/base/stress.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/observe/observer.h"
-#include "tiering/policy/replay.h"
 #include "tiering/policy/value_policy.h"
 #include "uptier/profile_query.h"
 
@@ -63,7 +62,7 @@ std::vector<jit::SiteValues> guess_values(const CompileEnv& env, Method& m, cons
     SiteSnapshot s = site_snapshot(m, seen, site, env.policy);
     SiteDecision d = decide_site(s, env.policy);
     if (d.action != Action::kSpecialize) continue;
-    env.observer.decisions.log(m, action_name(d.action), d.reason, inputs_text(s));
+    env.observer.decisions.log(m, s, env.policy);
     assert(d.min <= d.max);
     guesses.push_back({site.site, d.min, d.max});
   }

@@ -4,7 +4,6 @@
 #include <cassert>
 #include <memory>
 
-#include "tiering/policy/replay.h"
 
 namespace uptier::tiering {
 
@@ -15,9 +14,8 @@ void FrequentExits::consider(Method& m, uint32_t exit) {
   assert(d.met || d.action == Action::kKeep);
   m.shape.made()->exits.answer(exit, d.met, banned, policy_);
   if (!d.met || m.removed) return;
-  observer_.decisions.log(
-      m, action_name(d.action),
-      "exit at " + m.shape->exits.name(exit, m.shape->positions) + ": " + d.reason, inputs_text(e));
+  observer_.decisions.log(m, e, policy_,
+                          "exit at " + m.shape->exits.name(exit, m.shape->positions) + ": ");
   if (m.shape->exits.is_guard(exit)) {
     if (!banned) return;
     withdraw_optimized(m);

@@ -43,8 +43,7 @@ void NewerCode::want(Method& m, uint32_t loop) {
   if (uint64_t due = due_ns(m)) {
     return frames_.want_newer({&m, loop, due, m.shape->osr_outs.load(std::memory_order_relaxed)});
   }
-  observer_.decisions.log(m, "osr_out", "a frame of older code is in loop " + std::to_string(loop),
-                          "");
+  observer_.decisions.log(m, "osr_out", "a frame of older code is in loop " + std::to_string(loop));
   Plan plan{.method = m.id, .tier = Tier::kOptimized};
   plan.osr_loop = LoopId(loop);
   plan.use_profile = observer_.estimates.samples_of(m) != 0;

@@ -6,7 +6,6 @@
 
 #include "jit/ir/function.h"
 #include "jit/x64/call_layout.h"
-#include "tiering/policy/replay.h"
 
 namespace uptier::tiering {
 namespace {
@@ -82,7 +81,7 @@ Trials::Stays Trials::end(Method& m) {
   if (t == nullptr) return Stays::kUnknown;
   TrialSnapshot s = t->snapshot();
   Decision d = decide_trial(s, policy_);
-  observer_.decisions.log(m, action_name(d.action), d.reason, inputs_text(s));
+  observer_.decisions.log(m, s, policy_);
   if (t->tiers) learn_rates(m, s);
   if (d.action != Action::kRollBack) {
     abandon(m);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 
-#include "tiering/policy/replay.h"
 #include "tiering/policy/value_policy.h"
 
 namespace uptier::tiering {
@@ -93,7 +92,7 @@ void ValueGuards::consider_values(Method& m) {
     Decision d = decide_value(s, policy_);
     // A decision to do nothing is not worth a record.
     if (d.action == Action::kKeep) continue;
-    observer_.decisions.log(m, action_name(d.action), d.reason, inputs_text(s));
+    observer_.decisions.log(m, s, policy_);
     if (d.action == Action::kBan) {
       sp.banned = true;
       return;
@@ -185,9 +184,7 @@ void ValueGuards::consider_guard(Method& m) {
   sp.missed += g.misses;
   Decision d = decide_guard(g, policy_);
   if (d.action == Action::kKeep) return watch_quietly(m, *v);
-  observer_.decisions.log(m, action_name(d.action),
-                          "guard of parameter " + values_text(*v) + " (value): " + d.reason,
-                          inputs_text(g));
+  observer_.decisions.log(m, g, policy_, "guard of parameter " + values_text(*v) + " (value): ");
   // With stress, versions stay, right or wrong, so that their guards are exercised.
   if (stress_.active(StressKind::kValues)) return watch_quietly(m, *v);
   take_back(m, d.action == Action::kBan);

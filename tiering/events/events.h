@@ -69,6 +69,8 @@ class Events {
     // Relaxed: it is only a number; code that needs the change itself takes a lock.
     wanted ? emit_slow(e) : void(sequence_.fetch_add(1, std::memory_order_relaxed));
   }
+  // Numbers a record that wanted() has just said to be unwanted.
+  void count_unwanted() noexcept { sequence_.fetch_add(1, std::memory_order_relaxed); }
   // Emits a record and delivers all that is queued. The worker reports its pause this way, since
   // the report must not wake it. The caller holds no lock.
   void emit_here(const Event& e) noexcept;

@@ -2,18 +2,20 @@
 
 #include <algorithm>
 #include <cassert>
-#include <type_traits>
+#include <utility>
 
 namespace uptier::tiering {
 
 bool MethodTable::reserve(uint32_t capacity) {
   assert(methods_ == nullptr && capacity != 0);  // once, before anything else
-  auto words = [&](auto& all) {
-    using Word = std::remove_reference_t<decltype(all[0])>;
-    all.reset(static_cast<Word*>(std::calloc(capacity, sizeof(Word))));
-    return all != nullptr;
-  };
-  return words(methods_) && words(ids_) && words(generations_);
+  constexpr size_t kBytes = sizeof(*methods_) + sizeof(*ids_) + sizeof(*generations_);
+  auto memory = sampler::Reservation::create(capacity * kBytes, "methods");
+  if (!memory) return false;
+  memory_ = std::move(*memory);
+  methods_ = static_cast<std::atomic<Method*>*>(memory_.data());
+  ids_ = reinterpret_cast<std::atomic<uint32_t>*>(methods_ + capacity);
+  generations_ = ids_ + capacity;
+  return true;
 }
 
 Method* MethodTable::known(MethodId m) const {

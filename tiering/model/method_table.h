@@ -17,11 +17,11 @@
 #include <atomic>
 #include <cassert>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "sampler/reservation.h"
 #include "tiering/base/state_lock.h"
 #include "tiering/model/method.h"
 #include "uptier/ids.h"
@@ -79,15 +79,11 @@ class MethodTable {
   void clear() { owned_.clear(); }
 
  private:
-  struct Free {
-    void operator()(void* p) const { std::free(p); }
-  };
-  // Zeroed by calloc(), which does not touch pages that the kernel has zeroed.
-  template <typename T>
-  using Words = std::unique_ptr<std::atomic<T>[], Free>;
-
-  Words<Method*> methods_;
-  Words<uint32_t> ids_, generations_;
+  // Zero pages until they are written.
+  sampler::Reservation memory_;
+  std::atomic<Method*>* methods_ = nullptr;
+  std::atomic<uint32_t>* ids_ = nullptr;
+  std::atomic<uint32_t>* generations_ = nullptr;
   std::atomic<uint32_t> size_{0};
   std::vector<std::unique_ptr<Method>> owned_;  // by index
 };

@@ -1,51 +1,61 @@
 #include "tiering/observe/decision_log.h"
 
-#include <cassert>
-#include <utility>
-
 #include "profile/base/wall.h"
 #include "tiering/base/clock.h"
 #include "tiering/observe/stream_sums.h"
 
 namespace uptier::tiering {
 
-void DecisionLog::push_back(DecisionRecord r) {
-  r.sequence = ++made_;
-  events_.emit(
-      {.kind = EventKind::kDecided, .method = r.method, .at_ns = now_ns(), .decision = &r});
-}
-
-void DecisionLog::hear(const Event& e) noexcept {
-  if (!finishes([&] { times_.push_back(e.at_ns); })) return;
-  if (!finishes([&] { records_.push_back(*e.decision); })) return times_.pop_back();
-  keep(kept_);
+void DecisionLog::add(LoggedDecision d) {
+  d.at_ns = now_ns();
+  const uint64_t sequence = ++made_;
+  if (events_.wanted(EventKind::kDecided)) {
+    const DecisionRecord r = record_of(d, sequence);
+    events_.emit(
+        {.kind = EventKind::kDecided, .method = d.method, .at_ns = d.at_ns, .decision = &r});
+  } else {
+    events_.count_unwanted();
+  }
+  if (finishes([&] { kept_records_.append(d, sequence); })) keep(kept_);
 }
 
 void DecisionLog::keep(uint64_t kept) {
   kept_ = kept;
-  for (; records_.size() > kept_; times_.pop_front()) records_.pop_front();
-  assert(times_.size() == records_.size());
+  kept_records_.keep(kept);
 }
 
-void DecisionLog::log(const Method& m, std::string action, std::string reason, std::string inputs) {
-  Totals t = totals(m);
-  DecisionRecord r;
-  r.method = m.id;
-  r.method_name = m.info.name;
-  r.action = std::move(action);
-  r.reason = std::move(reason);
-  r.inputs = std::move(inputs);
-  r.calls = t.calls;
-  r.samples = t.sampled_calls + t.bursts;
-  r.loop_iterations = t.iterations;
-  push_back(std::move(r));
+LoggedDecision DecisionLog::about(const Method& m) const {
+  const Totals t = totals(m);
+  LoggedDecision d;
+  d.method = m.id;
+  d.method_name = m.info.name;
+  d.calls = t.calls;
+  d.samples = t.sampled_calls + t.bursts;
+  d.iterations = t.iterations;
+  return d;
 }
 
-void DecisionLog::log_event(std::string action, std::string what) {
-  DecisionRecord r;
-  r.action = std::move(action);
-  r.reason = std::move(what);
-  push_back(std::move(r));
+void DecisionLog::log(const Method& m, const DecisionInputs& inputs, const PolicyOptions& options,
+                      std::string_view before) {
+  LoggedDecision d = about(m);
+  d.inputs = inputs;
+  d.options = &options;
+  d.reason = before;
+  add(d);
+}
+
+void DecisionLog::log(const Method& m, std::string_view action, std::string_view reason) {
+  LoggedDecision d = about(m);
+  d.action = action;
+  d.reason = reason;
+  add(d);
+}
+
+void DecisionLog::log_event(std::string_view action, std::string_view what) {
+  LoggedDecision d;
+  d.action = action;
+  d.reason = what;
+  add(d);
 }
 
 }  // namespace uptier::tiering

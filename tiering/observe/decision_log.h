@@ -1,49 +1,50 @@
-// DecisionLog: numbers and emits decisions, and keeps the last ones in their order with their
-// times. It keeps the kDecided records that it hears.
+// DecisionLog: numbers and emits decisions, and keeps the last ones in their order.
+//
+// It keeps what a decision depends on, some 50 bytes; the words are made when they are read
+// (policy/logged_decision.h, packed_decisions.h), and for subscribers of kDecided.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <string>
+#include <string_view>
 
 #include "tiering/base/state_lock.h"
 #include "tiering/events/events.h"
 #include "tiering/model/method.h"
+#include "tiering/observe/packed_decisions.h"
 #include "uptier/report.h"
 
 namespace uptier::tiering {
 
-// Times, by now_ns(), are separate from the records, because no decision depends on them.
-class DecisionLog final : public EventListener {
+class DecisionLog {
  public:
   // Keeps the last `kept` records. `events` outlives this.
-  DecisionLog(Events& events, uint64_t kept) : events_(events), kept_(kept) {
-    events.listen(*this, kinds_of(EventKind::kDecided));
-  }
+  DecisionLog(Events& events, uint64_t kept) : events_(events), kept_(kept) {}
 
-  // Numbers a record and emits it.
-  void push_back(DecisionRecord r) UPTIER_REQUIRES(state_lock);
-  // Keeps a record that was emitted; drops the oldest if there are too many. If memory runs out,
-  // the record is dropped at once.
-  void hear(const Event& e) noexcept UPTIER_REQUIRES(state_lock) override;
-  // Logs a decision about a method that was made elsewhere, or (without inputs) an observation.
-  void log(const Method& m, std::string action, std::string reason, std::string inputs = {})
+  // Numbers a record, emits it and keeps it; drops the oldest if there are too many. If memory runs
+  // out, the record is emitted, but not kept. Time and sequence are set here.
+  void add(LoggedDecision d) UPTIER_REQUIRES(state_lock);
+  // Logs a decision about a method that a rule of policy.h or value_policy.h has made from `inputs`
+  // and `options`. Its reason stands after `before`.
+  void log(const Method& m, const DecisionInputs& inputs, const PolicyOptions& options,
+           std::string_view before = {}) UPTIER_REQUIRES(state_lock);
+  // Logs an observation about a method.
+  void log(const Method& m, std::string_view action, std::string_view reason)
       UPTIER_REQUIRES(state_lock);
   // Logs an event that concerns no method.
-  void log_event(std::string action, std::string what) UPTIER_REQUIRES(state_lock);
+  void log_event(std::string_view action, std::string_view what) UPTIER_REQUIRES(state_lock);
 
   void keep(uint64_t kept) UPTIER_REQUIRES(state_lock);
-  uint64_t forgotten() const UPTIER_REQUIRES(state_lock) { return made_ - records_.size(); }
-  const std::deque<DecisionRecord>& records() const UPTIER_REQUIRES(state_lock) { return records_; }
-  const std::deque<uint64_t>& times() const UPTIER_REQUIRES(state_lock) { return times_; }
+  uint64_t forgotten() const UPTIER_REQUIRES(state_lock) { return made_ - kept_records_.size(); }
+  const PackedDecisions& kept() const UPTIER_REQUIRES(state_lock) { return kept_records_; }
 
  private:
+  LoggedDecision about(const Method& m) const UPTIER_REQUIRES(state_lock);
+
   Events& events_;
   uint64_t kept_, made_ = 0;
-  std::deque<DecisionRecord> records_;
-  std::deque<uint64_t> times_;
+  PackedDecisions kept_records_;
 };
 
 }  // namespace uptier::tiering

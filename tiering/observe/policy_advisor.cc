@@ -23,6 +23,11 @@ double work_of(const Method& m, const Stream& s) {
   return work;
 }
 
+// Says whether the log's words are those of the decision.
+[[maybe_unused]] bool says(const DecisionRecord& r, const Decision& d) {
+  return r.action == logged_action(d) && r.reason == d.reason && r.priority == d.priority;
+}
+
 }  // namespace
 
 PolicyAdvisor::PolicyAdvisor(const Options& options, const Options& live,
@@ -188,17 +193,21 @@ Decision PolicyAdvisor::answer(Method& m, const sampler::Note& note, const Metho
   // Nor is the same decision at every window.
   bool nothing = d.action == Action::kKeep && s.phase_drift == 0;
   if (told != nullptr && nothing && std::exchange(*told, true)) return d;
-  DecisionRecord r;
-  r.method = m.id;
-  r.method_name = m.info.name;
-  r.action = logged_action(d);
-  r.inputs = inputs_text(s, system);
-  r.reason = d.reason;
-  r.calls = s.calls;
-  r.samples = s.samples;
-  r.loop_iterations = s.iterations;
-  r.priority = d.priority;
-  decisions_.push_back(std::move(r));
+  LoggedDecision logged;
+  logged.method = m.id;
+  logged.method_name = m.info.name;
+  logged.inputs = MethodInputs{s, system};
+  std::string action;
+  if (hosts_policy_ == nullptr) {
+    logged.options = &policy_;
+  } else {
+    action = logged_action(d);
+    logged.action = action;
+    logged.reason = d.reason;
+    logged.priority = d.priority;
+  }
+  assert(says(record_of(logged, 0, false), d));
+  decisions_.add(logged);
   return d;
 }
 

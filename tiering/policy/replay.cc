@@ -4,94 +4,12 @@
 #include <cstdio>
 #include <set>
 #include <type_traits>
+#include <utility>
+
+#include "tiering/policy/snapshot_fields.h"
 
 namespace uptier::tiering {
 namespace {
-
-// The one list of fields, for writing and reading: f(name, field).
-template <typename M, typename S, typename F>
-void each_field(M& m, S& s, F f) {
-  f("tier", m.tier);
-  f("optimized_requested", m.optimized_requested);
-  f("osr_requested", m.osr_requested);
-  f("osr_ready", m.osr_ready);
-  f("can_instrument", m.can_instrument);
-  f("failed", m.failed);
-  f("excluded", m.excluded);
-  f("guard_banned", m.guard_banned);
-  f("instructions", m.instructions);
-  f("loops", m.loops);
-  f("optimized_versions", m.optimized_versions);
-  f("drift", m.drift);
-  f("drift_samples", m.drift_samples);
-  f("version_calls", m.version_calls);
-  f("drift_versions", m.drift_versions);
-  f("phase_drift", m.phase_drift);
-  f("phase_drifts", m.phase_drifts);
-  f("slower_calls", m.slower_calls);
-  f("at_loop", m.at_loop);
-  f("calls", m.calls);
-  f("samples", m.samples);
-  f("iterations", m.iterations);
-  f("sampled_work", m.sampled_work);
-  f("sampled_share", m.sampled_share);
-  f("saved_work", m.saved_work);
-  f("saved_samples", m.saved_samples);
-  f("behind_work", m.behind_work);
-  f("queue_length", s.queue_length);
-  f("code_budget_spent", s.code_budget_spent);
-  f("rate_ns", s.compile_ns);
-  f("speedup", s.speedup);
-  f("baseline_ns", s.baseline_ns);
-}
-
-template <typename E, typename F>
-void each_field(E& e, F f) {
-  f("exits", e.exits);
-  f("retries", e.retries);
-  f("in_loop", e.in_loop);
-  f("declared", e.declared);
-}
-
-template <typename T, typename F>
-void each_trial_field(T& t, F f) {
-  f("before_samples", t.before_samples);
-  f("now_samples", t.now_samples);
-  f("before_cycles", t.before_cycles);
-  f("now_cycles", t.now_cycles);
-  f("z", t.z);
-  f("tiers", t.tiers);
-}
-
-template <typename V, typename F>
-void each_value_field(V& v, F f) {
-  f("value_samples", v.samples);
-  f("seen", v.seen);
-  f("param", v.param);
-  f("value", v.value);
-  f("retries", v.retries);
-  f("past_ns", v.past_ns);
-  f("cost_ns", v.cost_ns);
-  f("speedup", v.speedup);
-}
-
-template <typename S, typename F>
-void each_site_field(S& s, F f) {
-  f("site_samples", s.samples);
-  f("seen", s.seen);
-  f("value", s.value);
-  f("min", s.min);
-  f("max", s.max);
-  f("site", s.site);
-  f("wide", s.wide);
-}
-
-template <typename G, typename F>
-void each_guard_field(G& g, F f) {
-  f("window", g.window);
-  f("misses", g.misses);
-  f("retries", g.retries);
-}
 
 struct Writer {
   std::string text;
@@ -162,9 +80,21 @@ struct Setter {
   }
 };
 
-// `fields(f)` calls f for each field.
-template <typename Fields>
-Status read_fields(std::string_view text, Fields fields) {
+// Calls f(name, value) for each field of some structures.
+template <typename F, typename... S>
+void each_value(F f, S&... of) {
+  (each_field<std::remove_const_t<S>>([&](const auto& x) { f(x.name, of.*x.member); }), ...);
+}
+
+template <typename... S>
+std::string text_of_fields(const S&... of) {
+  Writer w;
+  each_value([&](const char* name, const auto& v) { w(name, v); }, of...);
+  return std::move(w.text);
+}
+
+template <typename... S>
+Status read_fields(std::string_view text, S&... to) {
   auto bad = [](std::string_view name, const char* what) {
     return Error{ErrorCode::kInvalidInput, "inputs: " + std::string(name) + ": " + what};
   };
@@ -175,7 +105,7 @@ Status read_fields(std::string_view text, Fields fields) {
     size_t equals = word.find('=');
     if (equals == word.npos) return bad(word, "has no value");
     Setter setter{word.substr(0, equals), word.substr(equals + 1)};
-    fields(setter);
+    each_value([&](const char* name, auto& v) { setter(name, v); }, to...);
     if (!setter.known) return bad(setter.name, "there is no such field");
     if (!setter.good) return bad(setter.name, "no value of this field");
     if (!seen.insert(setter.name).second) return bad(setter.name, "given twice");
@@ -184,7 +114,7 @@ Status read_fields(std::string_view text, Fields fields) {
   auto look = [&](const char* name, auto&) {
     if (missing.empty() && !seen.contains(name) && !came_later(name)) missing = name;
   };
-  fields(look);
+  each_value(look, to...);
   if (!missing.empty()) return bad(missing, "missing");
   return {};
 }
@@ -192,70 +122,22 @@ Status read_fields(std::string_view text, Fields fields) {
 }  // namespace
 
 std::string inputs_text(const MethodSnapshot& m, const SystemSnapshot& s) {
-  Writer w;
-  each_field(m, s, [&](const char* name, const auto& v) { w(name, v); });
-  return w.text;
+  return text_of_fields(m, s);
 }
-
-std::string inputs_text(const ExitSnapshot& e) {
-  Writer w;
-  each_field(e, [&](const char* name, const auto& v) { w(name, v); });
-  return w.text;
-}
-
-std::string inputs_text(const TrialSnapshot& t) {
-  Writer w;
-  each_trial_field(t, [&](const char* name, const auto& v) { w(name, v); });
-  return w.text;
-}
-
-std::string inputs_text(const ValueSnapshot& v) {
-  Writer w;
-  each_value_field(v, [&](const char* name, const auto& x) { w(name, x); });
-  return w.text;
-}
-
-std::string inputs_text(const GuardSnapshot& g) {
-  Writer w;
-  each_guard_field(g, [&](const char* name, const auto& x) { w(name, x); });
-  return w.text;
-}
-
-std::string inputs_text(const SiteSnapshot& s) {
-  Writer w;
-  each_site_field(s, [&](const char* name, const auto& x) { w(name, x); });
-  return w.text;
-}
-
-Status read_inputs(std::string_view text, SiteSnapshot& s) {
-  return read_fields(
-      text, [&](auto& f) { each_site_field(s, [&](const char* name, auto& v) { f(name, v); }); });
-}
-
-Status read_inputs(std::string_view text, ValueSnapshot& s) {
-  return read_fields(
-      text, [&](auto& f) { each_value_field(s, [&](const char* name, auto& v) { f(name, v); }); });
-}
-
-Status read_inputs(std::string_view text, GuardSnapshot& s) {
-  return read_fields(
-      text, [&](auto& f) { each_guard_field(s, [&](const char* name, auto& v) { f(name, v); }); });
-}
-
-Status read_inputs(std::string_view text, TrialSnapshot& t) {
-  return read_fields(
-      text, [&](auto& f) { each_trial_field(t, [&](const char* name, auto& v) { f(name, v); }); });
-}
+std::string inputs_text(const ExitSnapshot& e) { return text_of_fields(e); }
+std::string inputs_text(const TrialSnapshot& t) { return text_of_fields(t); }
+std::string inputs_text(const ValueSnapshot& v) { return text_of_fields(v); }
+std::string inputs_text(const GuardSnapshot& g) { return text_of_fields(g); }
+std::string inputs_text(const SiteSnapshot& s) { return text_of_fields(s); }
 
 Status read_inputs(std::string_view text, MethodSnapshot& m, SystemSnapshot& s) {
-  return read_fields(
-      text, [&](auto& f) { each_field(m, s, [&](const char* name, auto& v) { f(name, v); }); });
+  return read_fields(text, m, s);
 }
-
-Status read_inputs(std::string_view text, ExitSnapshot& e) {
-  return read_fields(
-      text, [&](auto& f) { each_field(e, [&](const char* name, auto& v) { f(name, v); }); });
-}
+Status read_inputs(std::string_view text, ExitSnapshot& e) { return read_fields(text, e); }
+Status read_inputs(std::string_view text, TrialSnapshot& t) { return read_fields(text, t); }
+Status read_inputs(std::string_view text, ValueSnapshot& v) { return read_fields(text, v); }
+Status read_inputs(std::string_view text, GuardSnapshot& g) { return read_fields(text, g); }
+Status read_inputs(std::string_view text, SiteSnapshot& s) { return read_fields(text, s); }
 
 Decision follow(Policy& policy, const MethodSnapshot& m, const SystemSnapshot& s,
                 const PolicyOptions& o) {

@@ -13,6 +13,7 @@
 #include "profile/data/loop_nest.h"
 #include "sampler/fast_sample.h"
 #include "sampler/fork.h"
+#include "tiering/base/address_space.h"
 #include "tiering/base/clock.h"
 #include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
@@ -60,6 +61,7 @@ Options effective(Options o) {
   if (o.tier == TierMode::kInstrumented) o.interval = 1;
   bool samples = o.tier == TierMode::kAuto || o.tier == TierMode::kInstrumented;
   if (o.interval == 1 || o.gap == GapMode::kExact || !samples) o.adaptive = false;
+  fit_address_space(o, address_space_left());
   return o;
 }
 
@@ -115,6 +117,18 @@ void make_fresh() {
   MadeLater<LoopCopies>::make_fresh();
 }
 
+// Tells the host that its limit of address space leaves less than its options ask for.
+void say_reduced(const Options& wanted, const Options& got, const Log& log) {
+  auto say = [&](const char* name, uint64_t want, uint64_t has) {
+    if (want == has) return;
+    log.say(LogLevel::kWarning, std::string(name) + " is " + std::to_string(has) + " bytes, not " +
+                                    std::to_string(want) +
+                                    ": the process has little address space (ulimit -v)");
+  };
+  say("code_budget", wanted.code_budget, got.code_budget);
+  say("slab_budget", wanted.slab_budget, got.slab_budget);
+}
+
 Error memory_refused(const char* what) {
   return {ErrorCode::kResourceExhausted, std::string("memory for ") + what + " is refused"};
 }
@@ -166,6 +180,7 @@ Engine::Engine(Runtime& runtime, const Options& o, const StressPlan& plan, Trace
       worker_wake(
           std::make_unique<WorkerWake>(options.workers != 0 ? worker_thread.get() : nullptr)),
       looks(std::make_unique<Looks>(*this)) {
+  say_reduced(o, options, log);
   open_events();
 }
 

@@ -77,8 +77,19 @@ MethodReport report_of(const Method& m) UPTIER_REQUIRES(state_lock) {
 Report ReportMaker::make_report() const {
   if (engine_.forked()) return {};
   jit::StandardFloats floats;
-  HeldState lock(engine_.state_mutex);
+  PackedDecisions decisions;
   Report r;
+  fill(r, decisions);
+  // Words take long, and need no lock.
+  r.decisions.reserve(decisions.size());
+  decisions.each([&](uint64_t number, const LoggedDecision& d) {
+    r.decisions.push_back(record_of(d, number));
+  });
+  return r;
+}
+
+void ReportMaker::fill(Report& r, PackedDecisions& decisions) const {
+  HeldState lock(engine_.state_mutex);
   MethodNames names;
   for (const auto& m : engine_.methods.all()) names[m->info.key] = m->info.name;
   for (const auto& m : engine_.methods.all()) {
@@ -95,8 +106,7 @@ Report ReportMaker::make_report() const {
                    [](const MethodReport& a, const MethodReport& b) {
                      return a.calls + a.loop_iterations > b.calls + b.loop_iterations;
                    });
-  r.decisions.assign(engine_.observer->decisions.records().begin(),
-                     engine_.observer->decisions.records().end());
+  decisions = engine_.observer->decisions.kept();
   r.losses = losses_locked();
   r.stress = engine_.stress.counts();
   r.methods_registered = engine_.places.methods_seen();
@@ -109,7 +119,6 @@ Report ReportMaker::make_report() const {
   r.compile_rate_ns = engine_.machine->compile_ns();
   r.time = engine_.stack_sampling->report();
   r.overhead_share = engine_.rates->spent_share();
-  return r;
 }
 
 Report ReportMaker::report() const try { return make_report(); } catch (const std::exception&) {

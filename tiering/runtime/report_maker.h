@@ -16,6 +16,7 @@ namespace uptier::tiering {
 
 struct Engine;
 struct Method;
+class PackedDecisions;
 class UnattachedCalls;
 
 class ReportMaker {
@@ -39,6 +40,8 @@ class ReportMaker {
   Engine& engine_;
   UnattachedCalls& unattached_calls_;
 
+  // Fills in a report, except for the words of its decisions.
+  void fill(Report& r, PackedDecisions& decisions) const;
   // Fills in the current sampling state of a method.
   void report_observing(const Method& m, MethodReport& r) const UPTIER_REQUIRES(state_lock);
 };

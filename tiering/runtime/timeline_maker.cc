@@ -1,8 +1,8 @@
 #include "tiering/runtime/timeline_maker.h"
 
 #include <algorithm>
-#include <cassert>
 #include <map>
+#include <utility>
 
 #include "jit/code/code_space.h"
 #include "tiering/base/clock.h"
@@ -88,15 +88,13 @@ Timeline TimelineMaker::timeline_locked() const {
     }
     add_loop_rows(*m, row, t);
   }
-  const std::deque<DecisionRecord>& decisions = engine_.observer->decisions.records();
-  assert(engine_.observer->decisions.times().size() == decisions.size());
-  for (size_t i = 0; i < decisions.size(); ++i) {
-    const DecisionRecord& d = decisions[i];
-    auto row = rows.find(d.method);
-    if (row == rows.end()) continue;
-    t.decisions.push_back({since(engine_.born_ns, engine_.observer->decisions.times()[i]),
-                           row->second, d.calls, d.samples, d.loop_iterations, d.action, d.reason});
-  }
+  engine_.observer->decisions.kept().each([&](uint64_t number, const LoggedDecision& logged) {
+    auto row = rows.find(logged.method);
+    if (row == rows.end()) return;
+    DecisionRecord d = record_of(logged, number, false);
+    t.decisions.push_back({since(engine_.born_ns, logged.at_ns), row->second, d.calls, d.samples,
+                           d.loop_iterations, std::move(d.action), std::move(d.reason)});
+  });
   fit(t);
   return t;
 }

@@ -30,6 +30,8 @@ namespace {
 
 // Notes of a thread that are taken between two requests.
 constexpr uint32_t kNotesForEachRequest = 32;
+// The worker waits this long, or for its first work, before it measures the machine.
+constexpr uint64_t kBeforeMeasuringMs = 1;
 
 }  // namespace
 
@@ -110,7 +112,9 @@ void Worker::run() {
   jit::StandardFloats floats;
   bool measured = !expects_known();
   if (measured) {
-    finishes([&] { measure_machine(); });
+    // A process that ends at once measures nothing.
+    engine_.worker_thread->await_wake(kBeforeMeasuringMs);
+    if (!engine_.worker_thread->stopping()) finishes([&] { measure_machine(); });
   } else {
     await_work();
   }

@@ -7,6 +7,9 @@
 // The system may refuse a thread, which std::thread would report by an exception. Without a thread
 // (`workers = 0`) the worker is never busy, and only stopping() has a meaning.
 //
+// Wake-ups that follow one another closely are gathered: each costs a system call of the thread that
+// wakes, and a round of the worker, which takes the state mutex.
+//
 //   Thread: wake(), stopping(): any, without a lock; functions with _locked: with the state mutex; the
 //   rest: the owner, or the worker itself.
 #pragma once
@@ -19,6 +22,8 @@
 #include <condition_variable>
 #include <cstdint>
 #include <semaphore>
+#include <thread>
+#include <utility>
 
 namespace uptier::tiering {
 
@@ -54,7 +59,10 @@ class WorkerThread {
     } else {
       wake_.acquire();
     }
-    wake_pending_.store(false, std::memory_order_release);
+    gather();
+    // An exchange, because it acquires from each thread that found a wake-up pending: its work is
+    // seen.
+    wake_pending_.exchange(false, std::memory_order_acq_rel);
   }
 
   // The worker begins to work; it has no work left.
@@ -71,6 +79,16 @@ class WorkerThread {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  // A wake-up that comes this soon after the last one is followed by others, and they wait this long.
+  static constexpr auto kSoon = std::chrono::milliseconds(1);
+  static constexpr auto kGather = std::chrono::microseconds(200);
+
+  // Waits for more work if the last wake-up was just now. What comes meanwhile wakes nobody.
+  void gather() {
+    const auto before = std::exchange(woken_, Clock::now());
+    if (woken_ - before < kSoon && !stopping()) std::this_thread::sleep_for(kGather);
+  }
   void join() noexcept {
     if (runs_) ::pthread_join(thread_, nullptr);
     runs_ = false;
@@ -81,6 +99,7 @@ class WorkerThread {
   std::counting_semaphore<> wake_{0};
   std::atomic<bool> wake_pending_{false};  // a release that the worker has not taken yet
   std::atomic<bool> stopping_{false};
+  Clock::time_point woken_{};  // the worker's own
   bool idle_ = true;
   std::condition_variable_any told_;
 };

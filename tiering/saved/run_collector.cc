@@ -39,10 +39,11 @@ SeenRun RunCollector::watched(const KnownMethods& known, double loops_off) const
   if (uint64_t gone = observer_.decisions.forgotten(); gone != 0) {
     seen.log = numbered(gone) + "decisions before these are not kept\n";
   }
-  for (const DecisionRecord& d : observer_.decisions.records()) {
+  observer_.decisions.kept().each([&](uint64_t number, const LoggedDecision& logged) {
+    const DecisionRecord d = record_of(logged, number, false);
     std::string whose = d.method_name.empty() ? "" : " " + d.method_name;
-    seen.log += numbered(d.sequence) + d.action + whose + ": " + d.reason + "\n";
-  }
+    seen.log += numbered(number) + d.action + whose + ": " + d.reason + "\n";
+  });
   return seen;
 }
 

@@ -100,6 +100,9 @@ class Reclaimer::Sought {
     }
     std::ranges::sort(codes_);
     std::ranges::sort(methods_);
+    if (codes_.empty()) return;
+    first_code_ = codes_.front().first;
+    last_code_ = codes_.back().first;
   }
 
   __attribute__((no_sanitize("address", "thread"))) void mark(ThreadStacks::Words words,
@@ -109,8 +112,11 @@ class Reclaimer::Sought {
     auto* end = reinterpret_cast<const uintptr_t*>(words.to & ~uintptr_t{7});
     for (; word < end; ++word) {
       const uintptr_t it = *word;  // only this function may read the words
-      auto code = std::ranges::lower_bound(codes_, std::pair{it, size_t{0}});
-      if (it != 0 && code != codes_.end() && code->first == it) pinned[code->second] = true;
+      // Most words are no address at all: they are told apart by two comparisons.
+      if (it >= first_code_ && it <= last_code_) {
+        auto code = std::ranges::lower_bound(codes_, std::pair{it, size_t{0}});
+        if (it != 0 && code != codes_.end() && code->first == it) pinned[code->second] = true;
+      }
       if (it < low_ || it > high_) continue;
       for (size_t i = 0; i < parts_.size(); ++i) {
         if (parts_[i][0].holds(it) || parts_[i][1].holds(it)) pinned[i] = true;
@@ -126,6 +132,7 @@ class Reclaimer::Sought {
 
  private:
   uintptr_t low_ = UINTPTR_MAX, high_ = 0;
+  uintptr_t first_code_ = UINTPTR_MAX, last_code_ = 0;  // of codes_
   std::vector<std::array<CodeRange, 2>> parts_;
   std::vector<std::pair<uintptr_t, size_t>> codes_;
   std::vector<std::pair<const Method*, size_t>> methods_;

@@ -114,7 +114,10 @@ TEST(ValueGuards, a_value_seen_more_often_than_there_were_calls_was_seen_in_all_
   g.was_seen(0, 7, 1500);
   EXPECT_TRUE(g.asks());
   ASSERT_EQ(g.logged(), Actions{"specialize"});
-  const std::string reason = g.observer.decisions.records().front().reason;
+  std::string reason;
+  g.observer.decisions.kept().each([&](uint64_t number, const tiering::LoggedDecision& d) {
+    reason = record_of(d, number).reason;
+  });
   EXPECT_NE(reason.find("is 7 in 100.0 % of 1000 samples"), std::string::npos) << reason;
 }
 
