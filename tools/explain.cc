@@ -77,7 +77,9 @@ ordered_json event_json(const LifeStep& s, const EventFile& file) {
   if (e.ended_ns != e.begun_ns) j["duration_ns"] = e.ended_ns - e.begun_ns;
   j["thread"] = e.thread;
   if (e.version != 0) j["version"] = e.version;
-  if (e.other_version != 0) j["from"] = e.other_version;
+  const char* relation = e.what == "install" ? "replaces" : e.what == "deopt" ? "to" : "from";
+  if (e.other_version != 0) j[relation] = e.other_version;
+  if (!e.inlined.empty()) j["inlined"] = e.inlined;
   if (!e.action.empty()) j["action"] = e.action;
   if (!e.reason.empty()) j["reason"] = e.reason;
   return j;

@@ -47,8 +47,9 @@ std::string compiled_text(const MethodEvent& e, const EventFile& file) {
   std::string text = version_text(e.version) + " was compiled in " + took(e) + " on " +
                      thread_text(e.thread, file) + ": " + with_commas(e.bytes) + " bytes of " +
                      code_text(e.tier, e.instrumented, e.loop);
-  if (e.count != 0) text += ", with " + counted(e.count, "call") + " inlined";
-  return text;
+  if (e.count == 0) return text;
+  text += ", with " + counted(e.count, "call") + " inlined";
+  return e.inlined.empty() ? text : text + ": " + e.inlined;
 }
 
 std::string decided_text(const MethodEvent& e) {
@@ -119,14 +120,18 @@ std::string step_text(const LifeStep& s, const EventFile& file) {
   if (e.what == "compile failed") return "it could not be compiled" + because(e);
   if (e.what == "compile refused") return "there was no room to compile it" + because(e);
   if (e.what == "compile dropped") return "a request to compile it was dropped: the queue was full";
-  if (e.what == "install") return version + " came into service";
+  if (e.what == "install") {
+    const std::string before = version_text(e.other_version);
+    return version + " came into service" + (e.other_version == 0 ? "" : " after " + before);
+  }
   if (e.what == "first call")
     return "it was called for the first time: first call " + with_commas(e.count) +
            " of the program";
   if (e.what == "OSR in" || e.what == "OSR out") return entered_text(e) + again_text(s);
   if (e.what == "deopt")
-    return "a frame left " + version + " at exit " + std::to_string(e.count) + because(e) +
-           again_text(s);
+    return "a frame left " + version +
+           (e.other_version == 0 ? "" : " for " + version_text(e.other_version)) + " at exit " +
+           std::to_string(e.count) + because(e) + again_text(s);
   if (e.what == "retire") return version + " went out of service";
   if (e.what == "reclaim")
     return "the memory of " + version + " was freed: " + with_commas(e.bytes) + " bytes";

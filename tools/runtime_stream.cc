@@ -122,14 +122,38 @@ void RuntimeStream::tell_task(const Event& e, const char* what) {
   uint64_t instance =
       uptier_trace->begin_at(stream_, UPTIER_TRACE_TASK, parent, task, nullptr, &from);
   uptier_trace->end_at(stream_, UPTIER_TRACE_TASK, parent, task, instance, nullptr, &to);
+  tell_phases(e, parent, from.at_ns);
   tell_edges(e, task, from.at_ns);
+}
+
+// Phases have one construct for each name, since there are many; the parent tells the version.
+void RuntimeStream::tell_phases(const Event& e, uptier_trace_event* parent, uint64_t begun_ns) {
+  if (e.details == nullptr) return;
+  for (const EventPhase& p : e.details->phases) {
+    if (p.duration_ns == 0) continue;
+    uptier_trace_event*& phase = constructs_[{p.name, MethodId::none(), 0}];
+    if (phase == nullptr) phase = make(p.name);
+    const uptier_trace_when from = moment_of(e, begun_ns), to = moment_of(e, begun_ns += p.duration_ns);
+    const uint64_t instance =
+        uptier_trace->begin_at(stream_, UPTIER_TRACE_TASK, parent, phase, nullptr, &from);
+    uptier_trace->end_at(stream_, UPTIER_TRACE_TASK, parent, phase, instance, nullptr, &to);
+  }
 }
 
 void RuntimeStream::tell_edges(const Event& e, uptier_trace_event* task, uint64_t begun_ns) {
   if (e.kind == EventKind::kDecided && e.decision != nullptr && requests(*e.decision)) {
     requests_[{e.method, loop_of(*e.decision)}] = {task, e.at_ns};
+  } else if (e.kind == EventKind::kDescribed) {
+    descriptions_.try_emplace(e.method, Ended{task, e.at_ns});
   } else if (e.kind == EventKind::kCompiled) {
     compilations_[e.version] = task;
+    if (e.details != nullptr) {
+      for (const MethodId m : e.details->inlined) {
+        auto body = descriptions_.find(m);
+        if (body == descriptions_.end() || body->second.at_ns > begun_ns) continue;
+        tell_edge("inlined into", body->second.task, task, e);
+      }
+    }
     auto request = requests_.find({e.method, e.loop});
     const bool asked_for = request != requests_.end() && e.tier == Tier::kOptimized &&
                            e.copy == Copy::kPlain && request->second.at_ns <= begun_ns;
@@ -166,11 +190,13 @@ uptier_trace_event* RuntimeStream::make(const std::string& name) const {
   return uptier_trace->event(&payload);
 }
 
-// One for each activity, method and version, and one for each decision that requests a compilation,
-// since an edge leads from exactly this decision. So no run makes more of them than there are versions
-// and requests.
+// One for each activity, method and version, and one for each decision that requests a compilation and
+// each first description, since an edge leads from exactly this one. So no run makes more of them than
+// there are methods, versions and requests.
 uptier_trace_event* RuntimeStream::construct_of(const Event& e, const char* what) {
   if (e.decision != nullptr && requests(*e.decision)) return make(what + (" " + name_of(e.method)));
+  const bool first = e.kind == EventKind::kDescribed && !descriptions_.contains(e.method);
+  if (first) return make(what + (" " + name_of(e.method)));
   uptier_trace_event*& c = constructs_[{what, e.method, e.version}];
   if (c == nullptr) c = make(e.method.valid() ? what + (" " + name_of(e.method)) : what);
   return c;
@@ -198,16 +224,31 @@ void RuntimeStream::describe(uptier_trace_event* task, const Event& e) const {
     set(task, "tier", std::string(tier_name(e.tier)));
     if (e.copy != Copy::kPlain) set(task, "copy", std::string(copy_name(e.copy)));
   }
-  if (e.other_version != 0) set(task, "from", e.other_version);
+  if (e.kind == EventKind::kInstalled && e.other_version != 0) set(task, "replaces", e.other_version);
+  if (e.kind == EventKind::kEntered && e.other_version != 0) set(task, "from", e.other_version);
+  if (e.kind == EventKind::kLeft) set(task, "to", e.other_version);  // 0: the host's
   if (e.bytes != 0) set(task, "bytes", e.bytes);
   if (e.loop.valid()) set(task, "loop", e.loop.index());
   if (const char* counted = count_name(e.kind)) set(task, counted, e.count);
   if (e.kind == EventKind::kAdded) return set(task, "name", std::string(e.text));
   // The construct of a save is told again: its last error must not stay.
   if (!e.text.empty() || e.kind == EventKind::kSaved) set(task, "reason", std::string(e.text));
+  if (e.details != nullptr && !e.details->inlined.empty()) {
+    set(task, "inlined methods", inlined_text(*e.details));
+  }
   if (e.decision == nullptr) return;
   set(task, "action", e.decision->action);
   set(task, "reason", e.decision->reason);
+}
+
+// "add #3, mul #7 and 2 more"
+std::string RuntimeStream::inlined_text(const EventDetails& d) const {
+  std::string text;
+  for (const MethodId m : d.inlined) {
+    text += (text.empty() ? "" : ", ") + name_of(m) + " #" + std::to_string(m.number());
+  }
+  const size_t more = d.inlined_methods - d.inlined.size();
+  return more == 0 ? text : text + " and " + std::to_string(more) + " more";
 }
 
 std::string RuntimeStream::name_of(MethodId m) const {

@@ -3,10 +3,13 @@
 //   graph   "tiering"; parent of all nodes, and of tasks that are of no version
 //   node    a version of a method, "sum [optimized]"; told when it has been compiled
 //   tasks   add, describe, compile, install, first call, OSR in, OSR out, deopt, retire, reclaim, move,
-//           evict, flush, decide, remove, forget, save, pause (of the worker), and what failed
-//   edges   "requested", from a decision to the compilation that it asked for; "made", from a
+//           evict, flush, decide, remove, forget, save, pause (of the worker), and what failed; and
+//           the parts of describe and compile, such as "verify" and "licm", without metadata
+//   edges   "requested", from a decision to the compilation that it asked for; "inlined into", from
+//           the first description of a method to a compilation that inlined it; "made", from a
 //           compilation to the install of its version; "waits for", from the install to each entry
-//           of a frame (OSR) into the version. The source ends before the target begins
+//           of a frame (OSR) into the version. The source ends before the target begins. What merely
+//           relates two versions is in the metadata: "replaces" of an install, "to" of a deopt
 //
 // A task is named after its kind and its method. It has the time and the thread of the event, not of its
 // delivery; events too short to measure have the length 0. Its metadata are the method's id and the
@@ -41,6 +44,7 @@ class RuntimeStream final : public EventSubscriber {
   void tell(const Event& e);
   void tell_task(const Event& e, const char* what);
   void tell_node(const Event& e);
+  void tell_phases(const Event& e, uptier_trace_event* parent, uint64_t begun_ns);
   // Tells the dependences of a task that has just been told, and began at `begun_ns`.
   void tell_edges(const Event& e, uptier_trace_event* task, uint64_t begun_ns);
   void tell_edge(const char* name, uptier_trace_event* source, uptier_trace_event* target,
@@ -50,6 +54,7 @@ class RuntimeStream final : public EventSubscriber {
   void set(uptier_trace_event* of, const char* key, const std::string& value) const;
   void set(uptier_trace_event* of, const char* key, uint64_t value) const;
   void describe(uptier_trace_event* task, const Event& e) const;
+  std::string inlined_text(const EventDetails& d) const;
   std::string name_of(MethodId m) const;
 
   Runtime& runtime_;
@@ -64,6 +69,7 @@ class RuntimeStream final : public EventSubscriber {
     uptier_trace_event* task;
     uint64_t at_ns;
   };
+  std::map<MethodId, Ended> descriptions_;  // the first one of each method
   // Decisions whose compilation has not been told of, by method and loop.
   std::map<std::pair<MethodId, LoopId>, Ended> requests_;
   std::map<uint64_t, uptier_trace_event*> compilations_;  // not installed yet, by serial number

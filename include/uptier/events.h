@@ -32,6 +32,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "uptier/ids.h"
 
@@ -46,15 +47,15 @@ enum class EventKind : uint8_t {
   kAdded,      // a method was registered; text: its name
   kRemoved,    // a method was taken out of service; text: "removed" or "retired"
   kForgotten,  // the report dropped a freed `version`, or (0) a removed method
-  kDescribed,  // the host described a method, in `duration_ns`
-  kCompiled,   // a version was made, in `duration_ns`; it is not in service yet
+  kDescribed,  // the host described a method, in `duration_ns`; see `details`
+  kCompiled,   // a version was made, in `duration_ns`; it is not in service yet; see `details`
   kFailed,     // no version was made; text: why. Asking again would fail again
   kRefused,    // likewise, but because of too little room or memory: it may work later
   kDropped,    // a request to compile did not fit into the queue
-  kInstalled,  // a version came into service
+  kInstalled,  // a version came into service, in the place of other_version
   kFirstCall,  // code was made for a first call; count: its number among all first calls, from 1
   kEntered,    // a frame went on in `version` at `loop` (on-stack replacement), from other_version
-  kLeft,       // a frame left `version` (deoptimization); text: why; count: the exit
+  kLeft,       // a frame left `version` for other_version (deoptimization); text: why; count: the exit
   kRetired,    // a version went out of service; frames may still run it
   kFreed,      // the memory of a version's code was given back: `bytes`
   kMoved,      // a version's code was copied to another place, which took over
@@ -79,6 +80,25 @@ constexpr EventKinds kinds_of(EventKind k, More... more) {
 }
 inline constexpr EventKinds kAllEvents = (EventKinds{1} << kEventKinds) - 1;
 
+// A part of a description or compilation.
+struct EventPhase {
+  const char* name = "";  // static text, e.g. "verify", "licm"
+  uint64_t duration_ns = 0;
+};
+
+// What a kDescribed or kCompiled record says besides.
+struct EventDetails {
+  static constexpr size_t kMost = 64;
+
+  // The parts, in the order in which they ran, without gaps from the begin on; at most kMost: further
+  // time belongs to the last one. The rest of duration_ns is bookkeeping.
+  std::vector<EventPhase> phases = {};
+  // The methods whose bodies were inlined, each once, by rising number: the first kMost of
+  // `inlined_methods`.
+  std::vector<MethodId> inlined = {};
+  uint32_t inlined_methods = 0;
+};
+
 // One record. Every record has `sequence` and `at_ns`. Other members that EventKind does not name
 // for the kind keep the initial values below.
 struct Event {
@@ -94,12 +114,15 @@ struct Event {
   uint64_t at_ns = 0;            // when it happened or ended: CLOCK_MONOTONIC, nanoseconds
   uint64_t duration_ns = 0;      // how long it took; kInstalled: to compile the version
   uint64_t version = 0;        // serial number of a version, unique in the runtime's life; 0: none
-  uint64_t other_version = 0;  // where a frame came from or went to; 0: not known, or the host
+  // kEntered, kLeft: where a frame came from or went to; 0: not known, or the host. kInstalled: what
+  // calls, or frames at the loop, reached until now; 0: nothing.
+  uint64_t other_version = 0;
   uint64_t bytes = 0;          // size of a version's code
   uint64_t count = 0;          // as the kind says; kCompiled, kInstalled: bodies that were inlined
-  // Both belong to the runtime, and are valid until the callback returns.
+  // These belong to the runtime, and are valid until the callback returns.
   std::string_view text = {};
   const DecisionRecord* decision = nullptr;
+  const EventDetails* details = nullptr;  // null if memory was refused
 };
 
 // Receives the records of a runtime: Runtime::subscribe.

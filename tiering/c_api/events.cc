@@ -53,6 +53,26 @@ uptier_event to_c_event(const Event& e) {
   return c;
 }
 
+// The details of a record as C structs.
+struct CDetails {
+  std::vector<uptier_event_phase> phases;
+  std::vector<uptier_method> inlined;
+
+  // Without memory, the record is without details.
+  void put(const EventDetails& from, uptier_event& to) noexcept {
+    const bool fits = finishes([&] {
+      for (const EventPhase& p : from.phases) phases.push_back({p.name, p.duration_ns});
+      for (const MethodId m : from.inlined) inlined.push_back(to_c<uptier_method>(m));
+    });
+    if (!fits) return;
+    to.phases = phases.data();
+    to.phase_count = phases.size();
+    to.inlined = inlined.data();
+    to.inlined_count = inlined.size();
+    to.inlined_methods = from.inlined_methods;
+  }
+};
+
 // Passes each record to the function of its kind. The function may end its own subscription, which
 // destroys this object, so nothing of it is used after the call.
 class CSubscriber final : public EventSubscriber {
@@ -75,6 +95,8 @@ class CSubscriber final : public EventSubscriber {
       d = to_c_decision(*e.decision);
       c.decision = &d;
     }
+    CDetails details;
+    if (e.details != nullptr) details.put(*e.details, c);
     f(user_, &c);
   }
 

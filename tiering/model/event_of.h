@@ -44,13 +44,16 @@ inline Event entered_event(const Version& v, uint64_t from) {
   return e;
 }
 
-// A frame left code of a version. `why` is static; `exit`: the exit's number in the method.
-inline Event left_event(const jit::Code& from, const char* why, uint32_t exit) {
+// A frame left code of a version. `to`: the code that it goes on in; null: the host's, or none. `why`
+// is static; `exit`: the exit's number in the method.
+inline Event left_event(const jit::Code& from, const jit::Code* to, const char* why,
+                        uint32_t exit) {
   Event e;
   e.kind = EventKind::kLeft;
   e.tier = Tier::kOptimized;
   e.method = from.method();
   e.version = from.serial();
+  e.other_version = to == nullptr ? 0 : to->serial();
   e.text = why;
   e.count = exit;
   return e;
