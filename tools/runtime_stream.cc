@@ -106,7 +106,7 @@ void RuntimeStream::tell_node(const Event& e) {
   std::string name = name_of(e.method) + " [" + tier_name(e.tier);
   if (e.copy == Copy::kInstrumented) name += std::string(" ") + copy_name(e.copy);
   if (e.loop.valid()) name += " osr " + std::to_string(e.loop.index());
-  uptier_trace_event* node = nodes_[e.version] = make(name + "]");
+  uptier_trace_event* node = nodes_[e.version] = make(name + " v" + std::to_string(e.version) + "]");
   describe(node, e);
   const uptier_trace_when when = moment_of(e, e.at_ns);
   uptier_trace->notify_at(stream_, UPTIER_TRACE_BEGIN(UPTIER_TRACE_NODE), graph_, node, nullptr,
@@ -230,7 +230,12 @@ void RuntimeStream::describe(uptier_trace_event* task, const Event& e) const {
   if (e.bytes != 0) set(task, "bytes", e.bytes);
   if (e.loop.valid()) set(task, "loop", e.loop.index());
   if (const char* counted = count_name(e.kind)) set(task, counted, e.count);
-  if (e.kind == EventKind::kAdded) return set(task, "name", std::string(e.text));
+  if (e.kind == EventKind::kAdded) {
+    set(task, "name", std::string(e.text));
+    if (e.details == nullptr) return;
+    set(task, "module_key", e.details->key.module_key);
+    return set(task, "function_index", e.details->key.function_index);
+  }
   // The construct of a save is told again: its last error must not stay.
   if (!e.text.empty() || e.kind == EventKind::kSaved) set(task, "reason", std::string(e.text));
   if (e.details != nullptr && !e.details->inlined.empty()) {

@@ -1,7 +1,8 @@
 // RuntimeStream: what a runtime does (uptier/events.h), told to tracing tools as the stream `uptier`.
 //
 //   graph   "tiering"; parent of all nodes, and of tasks that are of no version
-//   node    a version of a method, "sum [optimized]"; told when it has been compiled
+//   node    a version of a method, "sum [optimized v28]" with its serial number; told when it has been
+//           compiled
 //   tasks   add, describe, compile, install, first call, OSR in, OSR out, deopt, retire, reclaim, move,
 //           evict, flush, decide, remove, forget, save, pause (of the worker), and what failed; and
 //           the parts of describe and compile, such as "verify" and "licm", without metadata

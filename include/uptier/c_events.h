@@ -85,6 +85,9 @@ typedef struct uptier_event {
   const char* text;          // NUL-terminated, never NULL
   size_t text_length;        // without the NUL
   const uptier_decision_record* decision;  // DECIDED; else NULL
+  // ADDED: the key of the method in profiles.
+  uint64_t module_key;
+  uint64_t function_index;
   // DESCRIBED, COMPILED: the parts, in order (EventDetails in <uptier/events.h>).
   const uptier_event_phase* phases;
   size_t phase_count;

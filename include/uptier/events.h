@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "uptier/ids.h"
+#include "uptier/profile.h"
 
 namespace uptier {
 
@@ -44,7 +45,7 @@ struct DecisionRecord;  // report.h
 // of the host in build order (ExitReport::guard - 1), then blocks in build order, then value sites.
 enum class EventKind : uint8_t {
   kLost,       // records were lost here: `count` of them, from `sequence` (or `thread_sequence`) on
-  kAdded,      // a method was registered; text: its name
+  kAdded,      // a method was registered; text: its name; see `details`
   kRemoved,    // a method was taken out of service; text: "removed" or "retired"
   kForgotten,  // the report dropped a freed `version`, or (0) a removed method
   kDescribed,  // the host described a method, in `duration_ns`; see `details`
@@ -86,14 +87,16 @@ struct EventPhase {
   uint64_t duration_ns = 0;
 };
 
-// What a kDescribed or kCompiled record says besides.
+// What a kAdded, kDescribed or kCompiled record says besides.
 struct EventDetails {
   static constexpr size_t kMost = 64;
 
-  // The parts, in the order in which they ran, without gaps from the begin on; at most kMost: further
+  // kAdded: the key of the method in profiles.
+  MethodKey key = {};
+  // kDescribed, kCompiled: the parts, in the order in which they ran, without gaps from the begin on; at most kMost: further
   // time belongs to the last one. The rest of duration_ns is bookkeeping.
   std::vector<EventPhase> phases = {};
-  // The methods whose bodies were inlined, each once, by rising number: the first kMost of
+  // kCompiled: the methods whose bodies were inlined, each once, by rising number: the first kMost of
   // `inlined_methods`.
   std::vector<MethodId> inlined = {};
   uint32_t inlined_methods = 0;
@@ -122,7 +125,7 @@ struct Event {
   // These belong to the runtime, and are valid until the callback returns.
   std::string_view text = {};
   const DecisionRecord* decision = nullptr;
-  const EventDetails* details = nullptr;  // null if memory was refused
+  const EventDetails* details = nullptr;  // null for other kinds, and if memory was refused
 };
 
 // Receives the records of a runtime: Runtime::subscribe.

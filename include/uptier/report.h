@@ -49,6 +49,9 @@ struct VersionReport {
   uint32_t inlined = 0;  // bodies of callees that replaced calls
   uint64_t probe_bytes =
       0;  // of its rows of blocks (Options::probe_table); they lie beside the code
+  // Its serial number, as in records of events and in the names that perf and gdb show; unique in the
+  // runtime's life.
+  uint64_t version = 0;
 };
 
 // The state of the sampling of a method. kLearning: it is sampled. kKnown: its profile has

@@ -60,6 +60,8 @@ struct CDetails {
 
   // Without memory, the record is without details.
   void put(const EventDetails& from, uptier_event& to) noexcept {
+    to.module_key = from.key.module_key;
+    to.function_index = from.key.function_index;
     const bool fits = finishes([&] {
       for (const EventPhase& p : from.phases) phases.push_back({p.name, p.duration_ns});
       for (const MethodId m : from.inlined) inlined.push_back(to_c<uptier_method>(m));

@@ -34,7 +34,8 @@ VersionReport report_of(const Version& v) {
   const uint64_t rows = v.code == nullptr ? 0 : v.code->tables().probes.size();
   return {v.tier,       v.copy,       v.osr_loop,
           v.code_bytes, v.compile_ns, v.retired.load(),
-          v.freed,      v.inlined,    rows * sizeof(jit::ProbeRow)};
+          v.freed,      v.inlined,    rows * sizeof(jit::ProbeRow),
+          v.serial};
 }
 
 MethodReport report_of(const Method& m) UPTIER_REQUIRES(state_lock) {
