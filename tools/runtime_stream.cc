@@ -79,6 +79,9 @@ RuntimeStream::RuntimeStream(Runtime& runtime)
 
 RuntimeStream::~RuntimeStream() {
   if (subscribed_) (void)runtime_.unsubscribe(*this);
+  if (pausing_ == 0) return;
+  const uptier_trace_when now = {sizeof now, 0, pausing_thread_};
+  uptier_trace->end_at(stream_, UPTIER_TRACE_TASK, graph_, pause_, pausing_, nullptr, &now);
 }
 
 // A tool that has no memory for an event does without it.
@@ -94,6 +97,7 @@ void RuntimeStream::tell(const Event& e) {
   const uptier_trace_when when = moment_of(e, e.at_ns);
   if (e.kind == EventKind::kWorkerPaused) {
     pausing_ = uptier_trace->begin_at(stream_, UPTIER_TRACE_TASK, graph_, pause_, nullptr, &when);
+    pausing_thread_ = when.thread;
   } else if (e.kind == EventKind::kWorkerResumed && pausing_ != 0) {
     uptier_trace->end_at(stream_, UPTIER_TRACE_TASK, graph_, pause_, pausing_, nullptr, &when);
     pausing_ = 0;

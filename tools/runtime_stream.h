@@ -76,7 +76,8 @@ class RuntimeStream final : public EventSubscriber {
   std::map<uint64_t, uptier_trace_event*> compilations_;  // not installed yet, by serial number
   std::map<uint64_t, Ended> installs_;                    // not freed yet, by serial number
   uptier_trace_event* pause_ = nullptr;
-  uint64_t pausing_ = 0;  // the instance of a pause that lasts
+  uint64_t pausing_ = 0;  // the instance of a pause that lasts, which ends with this at the latest
+  uint64_t pausing_thread_ = 0;
 };
 
 }  // namespace uptier::tools
