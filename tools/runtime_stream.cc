@@ -210,14 +210,14 @@ void RuntimeStream::set(uptier_trace_event* of, const char* key, const std::stri
   uptier_trace_value v = {};
   v.kind = UPTIER_TRACE_STRING;
   v.as.string = uptier_trace->string(value.c_str());
-  uptier_trace->set_metadata(of, uptier_trace->string(key), &v);
+  (void)UPTIER_TRACE_SET(of, uptier_trace->string(key), &v);
 }
 
 void RuntimeStream::set(uptier_trace_event* of, const char* key, uint64_t value) const {
   uptier_trace_value v = {};
   v.kind = UPTIER_TRACE_INT;
   v.as.integer = static_cast<int64_t>(value);
-  uptier_trace->set_metadata(of, uptier_trace->string(key), &v);
+  (void)UPTIER_TRACE_SET(of, uptier_trace->string(key), &v);
 }
 
 void RuntimeStream::describe(uptier_trace_event* task, const Event& e) const {
