@@ -86,6 +86,8 @@ class Reader {
     e.loop = m.value("loop", int64_t{-1});
     e.bytes = number(m, "bytes");
     e.count = number(m, "inlined") + number(m, "number") + number(m, "exit") + number(m, "calls");
+    e.source = m.value("source", "");
+    e.body = m.value("of inlined", "");
     e.inlined = m.value("inlined methods", "");
     e.action = m.value("action", "");
     e.reason = m.value("reason", "");

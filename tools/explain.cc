@@ -80,6 +80,8 @@ ordered_json event_json(const LifeStep& s, const EventFile& file) {
   const char* relation = e.what == "install" ? "replaces" : e.what == "deopt" ? "to" : "from";
   if (e.other_version != 0) j[relation] = e.other_version;
   if (!e.inlined.empty()) j["inlined"] = e.inlined;
+  if (!e.source.empty()) j["source"] = e.source;
+  if (!e.body.empty()) j["body"] = e.body;
   if (!e.action.empty()) j["action"] = e.action;
   if (!e.reason.empty()) j["reason"] = e.reason;
   return j;

@@ -34,10 +34,16 @@ std::string thread_text(uint64_t thread, const EventFile& file) {
 
 std::string version_text(uint64_t version) { return "version " + std::to_string(version); }
 
+// " (sort.c:12)"
+std::string at_source(const std::string& source) {
+  return source.empty() ? "" : " (" + source + ")";
+}
+
 // "instrumented baseline code, entered at loop 2"
-std::string code_text(const std::string& tier, bool instrumented, int64_t loop) {
+std::string code_text(const std::string& tier, bool instrumented, int64_t loop,
+                      const std::string& source = "") {
   std::string text = (instrumented ? "instrumented " : "") + tier + " code";
-  if (loop >= 0) text += " that is entered at loop " + std::to_string(loop);
+  if (loop >= 0) text += " that is entered at loop " + std::to_string(loop) + at_source(source);
   return text;
 }
 
@@ -46,7 +52,7 @@ std::string because(const MethodEvent& e) { return e.reason.empty() ? "" : ": " 
 std::string compiled_text(const MethodEvent& e, const EventFile& file) {
   std::string text = version_text(e.version) + " was compiled in " + took(e) + " on " +
                      thread_text(e.thread, file) + ": " + with_commas(e.bytes) + " bytes of " +
-                     code_text(e.tier, e.instrumented, e.loop);
+                     code_text(e.tier, e.instrumented, e.loop, e.source);
   if (e.count == 0) return text;
   text += ", with " + counted(e.count, "call") + " inlined";
   return e.inlined.empty() ? text : text + ": " + e.inlined;
@@ -56,7 +62,7 @@ std::string decided_text(const MethodEvent& e) {
   const auto is = [&](const char* action) { return e.action.starts_with(action); };
   const size_t osr = e.action.find(" osr:");
   const std::string where =
-      osr == e.action.npos ? "" : " for loop " + e.action.substr(osr + 5) + " of it";
+      osr == e.action.npos ? "" : " for loop " + e.action.substr(osr + 5) + " of it" + at_source(e.source);
   const std::string what = is("recompile")       ? "the policy requested optimized code" + where
                            : is("specialize")    ? "the policy requested specialized code" + where
                            : is("roll_back")     ? "the policy took a guess back" + where
@@ -66,7 +72,8 @@ std::string decided_text(const MethodEvent& e) {
                            : is("drop")  ? "the saved profile is of other code and was dropped"
                            : is("newer") ? "a frame runs older code than there is"
                                          : "decision \"" + e.action + "\"";
-  return what + because(e);
+  const bool names_exit = osr == e.action.npos && !e.source.empty();
+  return what + because(e) + (names_exit ? ", at " + e.source : "");
 }
 
 // "; 3 times in all, the last at 8.100 ms"
@@ -93,7 +100,7 @@ std::string entered_text(const MethodEvent& e) {
   std::string text = "a frame";
   if (e.other_version != 0) text += " that ran " + version_text(e.other_version);
   text += " went on in " + version_text(e.version) + " [" + e.tier + "]";
-  return e.loop < 0 ? text : text + ", at loop " + std::to_string(e.loop);
+  return e.loop < 0 ? text : text + ", at loop " + std::to_string(e.loop) + at_source(e.source);
 }
 
 // "; frames left optimized code 1,201 times: 1,200 value, 1 type"
@@ -115,7 +122,8 @@ std::string step_text(const LifeStep& s, const EventFile& file) {
   if (s.watched) return watched_text(s);
   if (e.what == "add") return "it was added";
   if (e.what == "describe")
-    return "its host described it in " + took(e) + " on " + thread_text(e.thread, file);
+    return "its host described it in " + took(e) + " on " + thread_text(e.thread, file) +
+           (e.source.empty() ? "" : "; it begins at " + e.source);
   if (e.what == "compile") return compiled_text(e, file);
   if (e.what == "compile failed") return "it could not be compiled" + because(e);
   if (e.what == "compile refused") return "there was no room to compile it" + because(e);
@@ -131,7 +139,8 @@ std::string step_text(const LifeStep& s, const EventFile& file) {
   if (e.what == "deopt")
     return "a frame left " + version +
            (e.other_version == 0 ? "" : " for " + version_text(e.other_version)) + " at exit " +
-           std::to_string(e.count) + because(e) + again_text(s);
+           std::to_string(e.count) + (e.body.empty() ? "" : " of " + e.body + ", inlined") +
+           at_source(e.source) + because(e) + again_text(s);
   if (e.what == "retire") return version + " went out of service";
   if (e.what == "reclaim")
     return "the memory of " + version + " was freed: " + with_commas(e.bytes) + " bytes";

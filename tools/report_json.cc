@@ -132,6 +132,7 @@ ordered_json to_json(const DecisionRecord& d) {
   j["loop_iterations"] = d.loop_iterations;
   j["priority"] = d.priority;
   j["inputs"] = d.inputs;
+  if (!d.source.empty()) j["source"] = position_text(d.source[0]);
   return j;
 }
 

@@ -220,7 +220,7 @@ void RuntimeStream::set(uptier_trace_event* of, const char* key, uint64_t value)
   (void)UPTIER_TRACE_SET(of, uptier_trace->string(key), &v);
 }
 
-void RuntimeStream::describe(uptier_trace_event* task, const Event& e) const {
+void RuntimeStream::describe(uptier_trace_event* task, const Event& e) {
   set(task, "sequence", e.sequence);
   if (e.method.valid()) set(task, "method", e.method.number());
   if (e.version != 0) {
@@ -234,6 +234,8 @@ void RuntimeStream::describe(uptier_trace_event* task, const Event& e) const {
   if (e.bytes != 0) set(task, "bytes", e.bytes);
   if (e.loop.valid()) set(task, "loop", e.loop.index());
   if (const char* counted = count_name(e.kind)) set(task, counted, e.count);
+  if (e.body.valid() && e.body != e.method) set(task, "of inlined", name_of(e.body));
+  set_source(task, e.body.valid() ? e.body : e.method, e.location);
   if (e.kind == EventKind::kAdded) {
     set(task, "name", std::string(e.text));
     if (e.details == nullptr) return;
@@ -248,6 +250,18 @@ void RuntimeStream::describe(uptier_trace_event* task, const Event& e) const {
   if (e.decision == nullptr) return;
   set(task, "action", e.decision->action);
   set(task, "reason", e.decision->reason);
+  set_source(task, e.method, e.decision->location);
+}
+
+// Sets the position of a location if the host knows it.
+void RuntimeStream::set_source(uptier_trace_event* of, MethodId m, uint32_t location) {
+  if (location == 0 || !m.valid()) return;
+  auto [at, is_new] = sources_.try_emplace({m, location});
+  if (is_new) {
+    const SourcePositions found = runtime_.positions(m, location);
+    if (!found.empty()) at->second = position_text(found[0]);
+  }
+  if (!at->second.empty()) set(of, "source", at->second);
 }
 
 // "add #3, mul #7 and 2 more"

@@ -14,7 +14,8 @@
 //
 // A task is named after its kind and its method. It has the time and the thread of the event, not of its
 // delivery; events too short to measure have the length 0. Its metadata are the method's id and the
-// version's serial number, as in reports and other tools, with tier, bytes and reason. A task that
+// version's serial number, as in reports and other tools, with tier, bytes and reason, and the place in
+// the guest's sources ("source") of a described method, of a loop, and of the exit of a deopt. A task that
 // lasts is reported when it is over, except for the worker's pauses.
 #pragma once
 
@@ -54,7 +55,8 @@ class RuntimeStream final : public EventSubscriber {
   uptier_trace_event* construct_of(const Event& e, const char* what);
   void set(uptier_trace_event* of, const char* key, const std::string& value) const;
   void set(uptier_trace_event* of, const char* key, uint64_t value) const;
-  void describe(uptier_trace_event* task, const Event& e) const;
+  void describe(uptier_trace_event* task, const Event& e);
+  void set_source(uptier_trace_event* of, MethodId m, uint32_t location);
   std::string inlined_text(const EventDetails& d) const;
   std::string name_of(MethodId m) const;
 
@@ -75,6 +77,7 @@ class RuntimeStream final : public EventSubscriber {
   std::map<std::pair<MethodId, LoopId>, Ended> requests_;
   std::map<uint64_t, uptier_trace_event*> compilations_;  // not installed yet, by serial number
   std::map<uint64_t, Ended> installs_;                    // not freed yet, by serial number
+  std::map<std::pair<MethodId, uint32_t>, std::string> sources_;  // positions that were asked for
   uptier_trace_event* pause_ = nullptr;
   uint64_t pausing_ = 0;  // the instance of a pause that lasts, which ends with this at the latest
   uint64_t pausing_thread_ = 0;

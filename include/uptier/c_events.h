@@ -85,6 +85,11 @@ typedef struct uptier_event {
   const char* text;          // NUL-terminated, never NULL
   size_t text_length;        // without the NUL
   const uptier_decision_record* decision;  // DECIDED; else NULL
+  // LEFT: the body that was left, of `method` or inlined into its code; `count` is an exit of it.
+  uptier_method body;
+  // A location for uptier_runtime_positions; 0: none. LEFT: of the exit, in `body`. DESCRIBED: of the
+  // method's begin. Else, if there is a `loop`: of its header.
+  uint32_t location;
   // ADDED: the key of the method in profiles.
   uint64_t module_key;
   uint64_t function_index;

@@ -57,6 +57,7 @@ enum class EventKind : uint8_t {
   kFirstCall,  // code was made for a first call; count: its number among all first calls, from 1
   kEntered,    // a frame went on in `version` at `loop` (on-stack replacement), from other_version
   kLeft,       // a frame left `version` for other_version (deoptimization); text: why; count: the exit
+               // of `body`
   kRetired,    // a version went out of service; frames may still run it
   kFreed,      // the memory of a version's code was given back: `bytes`
   kMoved,      // a version's code was copied to another place, which took over
@@ -110,6 +111,10 @@ struct Event {
   Copy copy = Copy::kPlain;    // instrumentation,
   LoopId loop = {};            // and the loop where frames enter; none: at the start
   MethodId method = {};        // none if the event is not about a method
+  MethodId body = {};          // kLeft: the body that was left: of `method`, or inlined into its code
+  // A location for Runtime::positions, 0: none. kLeft: of the exit, in `body`. kDescribed: of the
+  // method's begin. Else, if there is a `loop`: of its header.
+  uint32_t location = 0;
   uint32_t thread = 0;         // number of the attachment (Runtime::thread_number); 0: none
   uint32_t native_thread = 0;  // the kernel number of the thread where it happened (gettid)
   uint64_t sequence = 0;  // number of the change; kEntered, kLeft: the last the thread had seen

@@ -35,6 +35,9 @@ struct DecisionRecord {
   // Everything that the answer depends on except the options, as "name=value" separated by spaces,
   // for replay() of policy.h. Empty for an event that is no decision.
   std::string inputs;
+  // Of the exit or loop that it is about, in the method; 0: none, or the reason names its position.
+  uint32_t location = 0;
+  SourcePositions source;  // of the location; in reports only (a subscriber calls Runtime::positions)
 };
 
 // One compiled body, in service or retired.

@@ -48,6 +48,8 @@ uptier_event to_c_event(const Event& e) {
   c.tier = static_cast<uptier_tier>(e.tier);
   c.instrumented = e.copy == Copy::kInstrumented;
   c.loop = to_c<uptier_loop>(e.loop);
+  c.body = to_c<uptier_method>(e.body);
+  c.location = e.location;
   c.text = e.text.data() == nullptr ? "" : e.text.data();
   c.text_length = e.text.size();
   return c;

@@ -49,9 +49,14 @@ void learn_slab(Method& m, MethodShape& shape) {
 std::unique_ptr<MethodShape> shape_of(const jit::Function& f, const void* alias_scope) {
   auto shape = std::make_unique<MethodShape>(f.loop_count);
   shape->block_weights.reserve(f.layout.size());
+  shape->loop_locations.resize(f.loop_count);
   for (Block b : f.layout) {
     uint32_t weight = 0;
-    for (jit::InstId i : f.block(b).insts) weight += is_real(f.inst(i).op);
+    for (jit::InstId i : f.block(b).insts) {
+      const jit::Inst& inst = f.inst(i);
+      weight += is_real(inst.op);
+      if (inst.op == Opcode::kLoopHeader) shape->loop_locations[inst.aux] = inst.loc;
+    }
     shape->block_weights.push_back(weight);
     shape->instructions += weight;
   }
@@ -95,6 +100,13 @@ void learn_observation(Method& m, Observation o) {
   shape.timed_loops = std::move(o.timed_loops);
   m.probes.put(std::move(o.probes));
   learn_slab(m, shape);
+}
+
+uint32_t first_location(const jit::Function& f) {
+  for (jit::InstId i : f.block(f.layout[0]).insts) {
+    if (f.inst(i).loc != 0) return f.inst(i).loc;
+  }
+  return 0;
 }
 
 bool branches(const jit::Function& f) {
@@ -171,6 +183,7 @@ Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
   keep_body(m, f, first);
   times.ended("plan probes");
   Event described = event_of(EventKind::kDescribed, m);
+  described.location = first_location(f);
   if (start != 0) {
     described.at_ns = now_ns();
     described.duration_ns = described.at_ns - start;

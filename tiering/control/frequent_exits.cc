@@ -17,7 +17,8 @@ void FrequentExits::consider(Method& m, uint32_t exit) {
   if (!d.met || m.removed) return;
   observer_.decisions.log(
       m, action_name(d.action),
-      "exit at " + m.shape->exits.name(exit, m.shape->positions) + ": " + d.reason, inputs_text(e));
+      "exit at " + m.shape->exits.name(exit, m.shape->positions) + ": " + d.reason, inputs_text(e),
+      m.shape->exits.unnamed(exit, m.shape->positions));
   if (m.shape->exits.is_guard(exit)) {
     if (!banned) return;
     withdraw_optimized(m);

@@ -26,6 +26,7 @@ inline Event event_of(EventKind kind, const Version& v, uint64_t at_ns = 0) {
   e.tier = v.tier;
   e.copy = v.copy;
   e.loop = v.osr_loop;
+  e.location = v.loop_location;
   e.method = v.method;
   e.at_ns = at_ns;
   e.version = v.serial;
@@ -45,9 +46,9 @@ inline Event entered_event(const Version& v, uint64_t from) {
 }
 
 // A frame left code of a version. `to`: the code that it goes on in; null: the host's, or none. `why`
-// is static; `exit`: the exit's number in the method.
+// is static.
 inline Event left_event(const jit::Code& from, const jit::Code* to, const char* why,
-                        uint32_t exit) {
+                        const jit::ExitRow& row) {
   Event e;
   e.kind = EventKind::kLeft;
   e.tier = Tier::kOptimized;
@@ -55,7 +56,9 @@ inline Event left_event(const jit::Code& from, const jit::Code* to, const char* 
   e.version = from.serial();
   e.other_version = to == nullptr ? 0 : to->serial();
   e.text = why;
-  e.count = exit;
+  e.body = from.method_of(from.tables().exit_frames[row.frames_at].body);
+  e.location = row.loc;
+  e.count = row.exit;
   return e;
 }
 

@@ -27,7 +27,8 @@ void DecisionLog::keep(uint64_t kept) {
   assert(times_.size() == records_.size());
 }
 
-void DecisionLog::log(const Method& m, std::string action, std::string reason, std::string inputs) {
+void DecisionLog::log(const Method& m, std::string action, std::string reason, std::string inputs,
+                      uint32_t location) {
   Totals t = totals(m);
   DecisionRecord r;
   r.method = m.id;
@@ -35,6 +36,7 @@ void DecisionLog::log(const Method& m, std::string action, std::string reason, s
   r.action = std::move(action);
   r.reason = std::move(reason);
   r.inputs = std::move(inputs);
+  r.location = location;
   r.calls = t.calls;
   r.samples = t.sampled_calls + t.bursts;
   r.loop_iterations = t.iterations;

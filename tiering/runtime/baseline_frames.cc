@@ -26,7 +26,7 @@ jit::Leave BaselineFrames::leave_for_baseline(jit::LeaveState& s, const jit::Cod
   assert(row.frames <= jit::kMostExitFrames);
   const jit::Code* to[jit::kMostExitFrames] = {};
   const Method* without = find_enterable(from, row, 0, to);
-  note_left(engine_, from, without == nullptr ? to[0] : nullptr, why, row.exit);
+  note_left(engine_, from, without == nullptr ? to[0] : nullptr, why, row);
   return without == nullptr ? make_frames(s, from, row, 0, to) : trap_without_code(*without);
 }
 

@@ -42,7 +42,7 @@ jit::Leave Deopt::leave(jit::LeaveState& s, bool forced) noexcept {
   const char* why = forced ? "stress" : guard_reason_name(row.reason);
   if (!forced) count_exit(m, row.exit);
   if (!row.to_host) return baseline_frames_.leave_for_baseline(s, from, row, why);
-  note_left(engine_, from, nullptr, why, row.exit);
+  note_left(engine_, from, nullptr, why, row);
   return leave_for_host(m, s, from, row);
 }
 

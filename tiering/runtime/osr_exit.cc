@@ -14,8 +14,8 @@
 namespace uptier::tiering {
 
 void note_left(const Engine& engine, const jit::Code& from, const jit::Code* to, const char* why,
-               uint32_t exit) noexcept {
-  if (AttachedThread* t = engine.here()) t->events.push(left_event(from, to, why, exit));
+               const jit::ExitRow& row) noexcept {
+  if (AttachedThread* t = engine.here()) t->events.push(left_event(from, to, why, row));
 }
 
 void note_moved(const Engine& engine, const Version& to, const jit::Code& from) noexcept {

@@ -30,7 +30,7 @@ struct Version;
 // a reason (static), and goes on in `to` (null: in the host's code, or not at all); and that it moved
 // to another version. Cost: a load if no subscriber wants it.
 void note_left(const Engine& engine, const jit::Code& from, const jit::Code* to, const char* why,
-               uint32_t exit) noexcept;
+               const jit::ExitRow& row) noexcept;
 void note_moved(const Engine& engine, const Version& to, const jit::Code& from) noexcept;
 
 class OsrExit {

@@ -98,6 +98,10 @@ Report ReportMaker::make_report() const {
                    });
   r.decisions.assign(engine_.observer->decisions.records().begin(),
                      engine_.observer->decisions.records().end());
+  for (DecisionRecord& d : r.decisions) {
+    const Method* m = d.location == 0 ? nullptr : engine_.methods.known(d.method);
+    if (m != nullptr) d.source = positions_of(*m, d.location);
+  }
   r.losses = losses_locked();
   r.stress = engine_.stress.counts();
   r.methods_registered = engine_.places.methods_seen();
