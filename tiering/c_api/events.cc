@@ -26,6 +26,7 @@ uptier_decision_record to_c_decision(const DecisionRecord& d) {
   r.reason = d.reason.c_str();
   r.inputs = d.inputs.c_str();
   r.priority = d.priority;
+  r.location = d.location;
   return r;
 }
 

@@ -198,6 +198,8 @@ Decision PolicyAdvisor::answer(Method& m, const sampler::Note& note, const Metho
   r.samples = s.samples;
   r.loop_iterations = s.iterations;
   r.priority = d.priority;
+  const bool at_loop = d.osr_loop.valid() && d.osr_loop.index() < m.shape->loop_locations.size();
+  if (at_loop) r.location = m.shape->loop_locations[d.osr_loop.index()];
   decisions_.push_back(std::move(r));
   return d;
 }
