@@ -15,7 +15,7 @@ class TracingStorm : public ToolDir {
   RunResult storm(const std::string& words) const {
     const std::string folder = UPTIER_TRACING;
     return in_dir("UPTIER_TRACE=1 UPTIER_TRACE_DISPATCHER=" + folder +
-                  "/libuptier_trace_dispatcher.so " + folder + "/uptier_trace_storm " + words);
+                  "/libuptier_trace_dispatcher.so " + folder + "/uptier_storm_" + words);
   }
 };
 

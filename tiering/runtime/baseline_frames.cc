@@ -40,7 +40,7 @@ jit::Leave BaselineFrames::leave_callers_for_baseline(jit::LeaveState& s, const 
 
 jit::Leave BaselineFrames::make_frames(jit::LeaveState& s, const jit::Code& from,
                                        const jit::ExitRow& row, uint32_t skipped,
-                                       const jit::Code* const* to) noexcept {
+                                       std::span<const jit::Code* const> to) noexcept {
   jit::enter_baseline(s, from, row, to, skipped);
   uint64_t lowest = s.rbp() - s.frame_bytes - s.buffer_bytes - kLeaveStack;
   bool room = lowest >= sampler::current_context()->stack_limit && lowest < s.rbp();

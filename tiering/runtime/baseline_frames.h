@@ -38,7 +38,7 @@ class BaselineFrames {
 
  private:
   jit::Leave make_frames(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row,
-                         uint32_t skipped, const jit::Code* const* to) noexcept;
+                         uint32_t skipped, std::span<const jit::Code* const> to) noexcept;
   // Fills `to` with baseline code for each frame. Returns the first method that the host no longer
   // describes, or null.
   const Method* find_enterable(const jit::Code& from, const jit::ExitRow& row, uint32_t skipped,
