@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 
 #include "tests/tracing/storm.h"
@@ -20,13 +21,22 @@ namespace {
 struct Tasks {
   std::mutex mutex;
   std::set<uint64_t> open;
-  uint64_t told = 0;
+  uint64_t told = 0, deopts = 0, failures = 0;
 
+  void count(const uptier_trace_event* event) {
+    uptier_trace_payload p = {};
+    p.size = sizeof p;
+    if (uptier_trace->event_payload(event, &p) == 0 || p.name == nullptr) return;
+    const std::string_view name = p.name;
+    deopts += name.starts_with("deopt");
+    failures += name.starts_with("compile failed");
+  }
   static void tell(void* user, const uptier_trace_record* r) {
     auto& t = *static_cast<Tasks*>(user);
     const std::lock_guard lock(t.mutex);
     if ((r->type & 1) == 0) {
       ++t.told;
+      t.count(r->event);
       if (!t.open.insert(r->instance).second) fault("an instance twice");
     } else if (t.open.erase(r->instance) != 1) {
       fault("a task that ends twice");
@@ -146,12 +156,14 @@ int main(int argc, char** argv) try {
   for (uint64_t r = 0; r < kRounds; ++r) {
     if (!run_round(events / kRounds, r)) return 1;
   }
-  std::printf("%llu traps, %llu exits, %llu exceptions, %llu tasks of runtimes\n",
+  std::printf("%llu traps, %llu exits, %llu exceptions; %llu tasks of runtimes, %llu deopts\n",
               static_cast<unsigned long long>(trapped.load()),
               static_cast<unsigned long long>(ended.load()),
               static_cast<unsigned long long>(thrown.load()),
-              static_cast<unsigned long long>(tasks.told));
-  if (trapped == 0 || ended == 0 || thrown == 0 || tasks.told == 0) fault("nothing happened");
+              static_cast<unsigned long long>(tasks.told),
+              static_cast<unsigned long long>(tasks.deopts));
+  const bool all = trapped != 0 && ended != 0 && thrown != 0 && tasks.deopts != 0 && tasks.failures != 0;
+  if (!all) fault("something that may cut a pair short did not happen");
   if (!tasks.open.empty()) fault("tasks are open at the end");
   return end(nested, called.load(), 0);
 } catch (const std::exception& e) {

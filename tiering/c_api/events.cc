@@ -1,6 +1,7 @@
 // Events in the C API: records as C structs, and subscriptions by number.
 #include "uptier/events.h"
 
+#include "profile/base/wall.h"
 #include "tiering/c_api/c_api.h"
 
 using namespace uptier;
