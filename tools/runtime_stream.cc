@@ -126,8 +126,9 @@ void RuntimeStream::tell_task(const Event& e, const char* what) {
   uint64_t instance =
       uptier_trace->begin_at(stream_, UPTIER_TRACE_TASK, parent, task, nullptr, &from);
   uptier_trace->end_at(stream_, UPTIER_TRACE_TASK, parent, task, instance, nullptr, &to);
-  tell_phases(e, parent, from.at_ns);
+  // An arrow leads to the innermost slice that has begun: the task, not its first part.
   tell_edges(e, task, from.at_ns);
+  tell_phases(e, parent, from.at_ns);
 }
 
 // Phases have one construct for each name, since there are many; the parent tells the version.
