@@ -19,9 +19,9 @@ namespace {
 
 std::vector<uint8_t> module_bytes() {
   const char* named = std::getenv("UPTIER_BENCH_MODULE");
-  std::ifstream in(named != nullptr ? named
-                                    : UPTIER_SOURCE_DIR "/tests/fuzz/corpus/dwarf/plain5.wasm",
-                   std::ios::binary);
+  std::ifstream in(
+      named != nullptr ? named : UPTIER_SOURCE_DIR "/tests/fuzz/corpus/dwarf/plain5.wasm",
+      std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 

@@ -36,7 +36,8 @@ int start_events(const std::string& file) {
     return kOk;
   }
 #ifdef UPTIER_TRACE_DISABLED
-  return fail(kUsage, "--events: this program was built without trace points (UPTIER_TRACE_POINTS)");
+  return fail(kUsage,
+              "--events: this program was built without trace points (UPTIER_TRACE_POINTS)");
 #endif
   if (file.find(',') != file.npos) return fail(kUsage, "--events: a file's name without commas");
   const auto folder = library_folder();

@@ -61,8 +61,9 @@ std::string compiled_text(const MethodEvent& e, const EventFile& file) {
 std::string decided_text(const MethodEvent& e) {
   const auto is = [&](const char* action) { return e.action.starts_with(action); };
   const size_t osr = e.action.find(" osr:");
-  const std::string where =
-      osr == e.action.npos ? "" : " for loop " + e.action.substr(osr + 5) + " of it" + at_source(e.source);
+  const std::string where = osr == e.action.npos ? ""
+                                                 : " for loop " + e.action.substr(osr + 5) +
+                                                       " of it" + at_source(e.source);
   const std::string what = is("recompile")       ? "the policy requested optimized code" + where
                            : is("specialize")    ? "the policy requested specialized code" + where
                            : is("roll_back")     ? "the policy took a guess back" + where

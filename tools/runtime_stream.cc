@@ -110,7 +110,8 @@ void RuntimeStream::tell_node(const Event& e) {
   std::string name = name_of(e.method) + " [" + tier_name(e.tier);
   if (e.copy == Copy::kInstrumented) name += std::string(" ") + copy_name(e.copy);
   if (e.loop.valid()) name += " osr " + std::to_string(e.loop.index());
-  uptier_trace_event* node = nodes_[e.version] = make(name + " v" + std::to_string(e.version) + "]");
+  uptier_trace_event* node = nodes_[e.version] =
+      make(name + " v" + std::to_string(e.version) + "]");
   describe(node, e);
   const uptier_trace_when when = moment_of(e, e.at_ns);
   uptier_trace->notify_at(stream_, UPTIER_TRACE_BEGIN(UPTIER_TRACE_NODE), graph_, node, nullptr,
@@ -138,7 +139,8 @@ void RuntimeStream::tell_phases(const Event& e, uptier_trace_event* parent, uint
     if (p.duration_ns == 0) continue;
     uptier_trace_event*& phase = constructs_[{p.name, MethodId::none(), 0}];
     if (phase == nullptr) phase = make(p.name);
-    const uptier_trace_when from = moment_of(e, begun_ns), to = moment_of(e, begun_ns += p.duration_ns);
+    const uptier_trace_when from = moment_of(e, begun_ns),
+                            to = moment_of(e, begun_ns += p.duration_ns);
     const uint64_t instance =
         uptier_trace->begin_at(stream_, UPTIER_TRACE_TASK, parent, phase, nullptr, &from);
     uptier_trace->end_at(stream_, UPTIER_TRACE_TASK, parent, phase, instance, nullptr, &to);
@@ -229,7 +231,8 @@ void RuntimeStream::describe(uptier_trace_event* task, const Event& e) {
     set(task, "tier", std::string(tier_name(e.tier)));
     if (e.copy != Copy::kPlain) set(task, "copy", std::string(copy_name(e.copy)));
   }
-  if (e.kind == EventKind::kInstalled && e.other_version != 0) set(task, "replaces", e.other_version);
+  if (e.kind == EventKind::kInstalled && e.other_version != 0)
+    set(task, "replaces", e.other_version);
   if (e.kind == EventKind::kEntered && e.other_version != 0) set(task, "from", e.other_version);
   if (e.kind == EventKind::kLeft) set(task, "to", e.other_version);  // 0: the host's
   if (e.bytes != 0) set(task, "bytes", e.bytes);

@@ -27,7 +27,11 @@ class MappingsReader {
   // Its rows come after `rows`.
   MappingsReader(std::string_view text, uint32_t begin, size_t first, size_t end,
                  std::vector<dwarf::Row>& rows, dwarf::Budget& budget)
-      : text_(text), first_(first), sources_(end - first), rows_(rows), budget_(budget),
+      : text_(text),
+        first_(first),
+        sources_(end - first),
+        rows_(rows),
+        budget_(budget),
         offset_(begin) {}
 
   Status run() {
@@ -172,7 +176,8 @@ class Reader {
       } else if (key == "mappings") {
         to.mappings = json_.plain_text();
       } else if (key == "sections") {
-        if (!outer) return broken("sections", json_.at(), "there is an index map inside of another");
+        if (!outer)
+          return broken("sections", json_.at(), "there is an index map inside of another");
         to.is_index = true;
         s = sections();
       } else {
@@ -234,7 +239,8 @@ class Reader {
     const size_t first = made_.sources.size();
     for (const std::string& source : map.sources) {
       const size_t most = map.root.size() + source.size() + 1;
-      const bool fits = budget_.take(most) && budget_.push(made_.sources, path_after(map.root, source));
+      const bool fits =
+          budget_.take(most) && budget_.push(made_.sources, path_after(map.root, source));
       if (!fits) return dwarf::too_large();
     }
     return MappingsReader(map.mappings, begin, first, made_.sources.size(), made_.rows, budget_)

@@ -72,18 +72,19 @@ typedef struct uptier_event {
   uint64_t at_ns;            // when it happened or ended: CLOCK_MONOTONIC
   uint64_t duration_ns;      // how long it took; INSTALLED: to compile the version
   uint64_t version;          // serial number of a version, unique in the runtime's life; 0: none
-  uint64_t other_version;    // ENTERED, LEFT: where a frame came from or went to; 0: not known, or the
-                             // interpreter. INSTALLED: the version before it; 0: none
-  uint64_t bytes;            // size of a version's code
-  uint64_t count;            // as the kind says; COMPILED, INSTALLED: bodies that were inlined
-  uint32_t thread;           // number of the attachment (uptier_runtime_thread_number); 0: none
-  uint32_t native_thread;    // the kernel number of the thread where it happened (gettid)
-  uptier_tier tier;          // with `version`: its quality,
-  uint32_t instrumented;     // 1 if it observes what it runs,
-  uptier_loop loop;          // and the loop where frames enter it; none: at the start
-  uint32_t reserved;         // 0
-  const char* text;          // NUL-terminated, never NULL
-  size_t text_length;        // without the NUL
+  uint64_t
+      other_version;  // ENTERED, LEFT: where a frame came from or went to; 0: not known, or the
+                      // interpreter. INSTALLED: the version before it; 0: none
+  uint64_t bytes;     // size of a version's code
+  uint64_t count;     // as the kind says; COMPILED, INSTALLED: bodies that were inlined
+  uint32_t thread;    // number of the attachment (uptier_runtime_thread_number); 0: none
+  uint32_t native_thread;  // the kernel number of the thread where it happened (gettid)
+  uptier_tier tier;        // with `version`: its quality,
+  uint32_t instrumented;   // 1 if it observes what it runs,
+  uptier_loop loop;        // and the loop where frames enter it; none: at the start
+  uint32_t reserved;       // 0
+  const char* text;        // NUL-terminated, never NULL
+  size_t text_length;      // without the NUL
   const uptier_decision_record* decision;  // DECIDED; else NULL
   // LEFT: the body that was left, of `method` or inlined into its code; `count` is an exit of it.
   uptier_method body;

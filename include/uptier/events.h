@@ -56,15 +56,15 @@ enum class EventKind : uint8_t {
   kInstalled,  // a version came into service, in the place of other_version
   kFirstCall,  // code was made for a first call; count: its number among all first calls, from 1
   kEntered,    // a frame went on in `version` at `loop` (on-stack replacement), from other_version
-  kLeft,       // a frame left `version` for other_version (deoptimization); text: why; count: the exit
-               // of `body`
-  kRetired,    // a version went out of service; frames may still run it
-  kFreed,      // the memory of a version's code was given back: `bytes`
-  kMoved,      // a version's code was copied to another place, which took over
-  kEvicted,    // a method gave up its code to make room
-  kFlushed,    // counts of `thread` were taken over; count: calls it has made of the method so far
-  kDecided,    // the policy decided, or something was noticed; see `decision`
-  kSaved,      // the profile file was written, in `duration_ns`; text: the error, or empty
+  kLeft,  // a frame left `version` for other_version (deoptimization); text: why; count: the exit
+          // of `body`
+  kRetired,  // a version went out of service; frames may still run it
+  kFreed,    // the memory of a version's code was given back: `bytes`
+  kMoved,    // a version's code was copied to another place, which took over
+  kEvicted,  // a method gave up its code to make room
+  kFlushed,  // counts of `thread` were taken over; count: calls it has made of the method so far
+  kDecided,  // the policy decided, or something was noticed; see `decision`
+  kSaved,    // the profile file was written, in `duration_ns`; text: the error, or empty
   kWorkerPaused,   // the worker waits for work
   kWorkerResumed,  // it was woken, or makes a periodic check: up to 100 times a second
   kEnded,          // the runtime ends: the last record
@@ -107,11 +107,11 @@ struct EventDetails {
 // for the kind keep the initial values below.
 struct Event {
   EventKind kind = EventKind::kLost;
-  Tier tier = Tier::kHost;     // with `version`: quality,
-  Copy copy = Copy::kPlain;    // instrumentation,
-  LoopId loop = {};            // and the loop where frames enter; none: at the start
-  MethodId method = {};        // none if the event is not about a method
-  MethodId body = {};          // kLeft: the body that was left: of `method`, or inlined into its code
+  Tier tier = Tier::kHost;   // with `version`: quality,
+  Copy copy = Copy::kPlain;  // instrumentation,
+  LoopId loop = {};          // and the loop where frames enter; none: at the start
+  MethodId method = {};      // none if the event is not about a method
+  MethodId body = {};        // kLeft: the body that was left: of `method`, or inlined into its code
   // A location for Runtime::positions, 0: none. kLeft: of the exit, in `body`. kDescribed: of the
   // method's begin. Else, if there is a `loop`: of its header.
   uint32_t location = 0;
@@ -121,12 +121,12 @@ struct Event {
   uint64_t thread_sequence = 0;  // kEntered, kLeft: its number among the thread's, from 1; else 0
   uint64_t at_ns = 0;            // when it happened or ended: CLOCK_MONOTONIC, nanoseconds
   uint64_t duration_ns = 0;      // how long it took; kInstalled: to compile the version
-  uint64_t version = 0;        // serial number of a version, unique in the runtime's life; 0: none
+  uint64_t version = 0;  // serial number of a version, unique in the runtime's life; 0: none
   // kEntered, kLeft: where a frame came from or went to; 0: not known, or the host. kInstalled: what
   // calls, or frames at the loop, reached until now; 0: nothing.
   uint64_t other_version = 0;
-  uint64_t bytes = 0;          // size of a version's code
-  uint64_t count = 0;          // as the kind says; kCompiled, kInstalled: bodies that were inlined
+  uint64_t bytes = 0;  // size of a version's code
+  uint64_t count = 0;  // as the kind says; kCompiled, kInstalled: bodies that were inlined
   // These belong to the runtime, and are valid until the callback returns.
   std::string_view text = {};
   const DecisionRecord* decision = nullptr;

@@ -37,7 +37,8 @@ struct DecisionRecord {
   std::string inputs;
   // Of the exit or loop that it is about, in the method; 0: none, or the reason names its position.
   uint32_t location = 0;
-  SourcePositions source;  // of the location; in reports only (a subscriber calls Runtime::positions)
+  SourcePositions source =
+      {};  // of the location; in reports only (a subscriber calls Runtime::positions)
 };
 
 // One compiled body, in service or retired.

@@ -32,8 +32,8 @@ TEST(ReportJson, has_every_field_of_the_report) {
                   "interval", "error_bound", "dual_error",    "sites",           "exits",
                   "versions", "last_error",  "osr_outs",      "behind"}));
   EXPECT_EQ(keys(j["methods"][0]["versions"][0]),
-            (Keys{"version", "tier", "copy", "osr_loop", "code_bytes", "probe_bytes", "compile_ns", "retired",
-                  "freed"}));
+            (Keys{"version", "tier", "copy", "osr_loop", "code_bytes", "probe_bytes", "compile_ns",
+                  "retired", "freed"}));
   EXPECT_EQ(keys(j["decisions"][0]),
             (Keys{"sequence", "method", "method_name", "action", "reason", "calls", "samples",
                   "loop_iterations", "priority", "inputs"}));

@@ -138,7 +138,8 @@ TEST_F(RuntimeStreamTest, frames_that_leave_and_enter_code_are_told_apart) {
     EXPECT_EQ(m.contains("exit"), verb == "deopt") << line;
     if (verb == "deopt") { EXPECT_EQ(tiers[m["to"]], "baseline") << line; }
   }
-  for (const char* what : {"OSR in", "OSR out", "deopt", "replaces"}) EXPECT_GT(tasks[what], 0) << what;
+  for (const char* what : {"OSR in", "OSR out", "deopt", "replaces"})
+    EXPECT_GT(tasks[what], 0) << what;
 }
 
 // An edge is a dependence: its source has ended when its target begins.

@@ -119,7 +119,8 @@ bool run_round(uint64_t events, uint64_t seed) {
   for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
            {"policy", "always"},
            {"interval", "1"},
-           {"stress", "guard=every:300,osr=every:31,osr_out=every:37,compile=every:5,delay=every:7"}}) {
+           {"stress",
+            "guard=every:300,osr=every:31,osr_out=every:37,compile=every:5,delay=every:7"}}) {
     if (!o.set(name, value).ok()) return false;
   }
   StormHost host;
@@ -156,13 +157,13 @@ int main(int argc, char** argv) try {
   for (uint64_t r = 0; r < kRounds; ++r) {
     if (!run_round(events / kRounds, r)) return 1;
   }
-  std::printf("%llu traps, %llu exits, %llu exceptions; %llu tasks of runtimes, %llu deopts\n",
-              static_cast<unsigned long long>(trapped.load()),
-              static_cast<unsigned long long>(ended.load()),
-              static_cast<unsigned long long>(thrown.load()),
-              static_cast<unsigned long long>(tasks.told),
-              static_cast<unsigned long long>(tasks.deopts));
-  const bool all = trapped != 0 && ended != 0 && thrown != 0 && tasks.deopts != 0 && tasks.failures != 0;
+  std::printf(
+      "%llu traps, %llu exits, %llu exceptions; %llu tasks of runtimes, %llu deopts\n",
+      static_cast<unsigned long long>(trapped.load()),
+      static_cast<unsigned long long>(ended.load()), static_cast<unsigned long long>(thrown.load()),
+      static_cast<unsigned long long>(tasks.told), static_cast<unsigned long long>(tasks.deopts));
+  const bool all =
+      trapped != 0 && ended != 0 && thrown != 0 && tasks.deopts != 0 && tasks.failures != 0;
   if (!all) fault("something that may cut a pair short did not happen");
   if (!tasks.open.empty()) fault("tasks are open at the end");
   return end(nested, called.load(), 0);

@@ -44,10 +44,10 @@ TEST_F(TracingTools, the_tool_of_the_guide_counts_the_tasks_of_the_machine_of_th
 }
 
 TEST_F(TracingTools, a_program_without_its_trace_points_tells_nothing) {
-  const RunResult r = in_dir("UPTIER_TRACE=1 UPTIER_TRACE_DISPATCHER=" +
-                             library("uptier_trace_dispatcher") + " UPTIER_TRACE_SUBSCRIBERS=" +
-                             library("uptier_traced_tool") + " " + kFolder +
-                             "/uptier_untraced_machine");
+  const RunResult r =
+      in_dir("UPTIER_TRACE=1 UPTIER_TRACE_DISPATCHER=" + library("uptier_trace_dispatcher") +
+             " UPTIER_TRACE_SUBSCRIBERS=" + library("uptier_traced_tool") + " " + kFolder +
+             "/uptier_untraced_machine");
   EXPECT_EQ(r.code, 0);
   EXPECT_EQ(r.out, in_dir(kMachine).out);
   EXPECT_NE(r.err.find("0 tasks have begun, 0 have ended"), r.err.npos) << r.err;

@@ -54,7 +54,8 @@ Result<std::unique_ptr<Version>> MethodCompiler::make(Method& m, const Plan& pla
   Status s = m.info.own_code ? make_own(m, plan, *v, times) : make_ours(m, plan, *v, times);
   if (!s) return s.error();
   const uint64_t end = now_ns();
-  const bool at_loop = plan.osr_loop.valid() && plan.osr_loop.index() < m.shape->loop_locations.size();
+  const bool at_loop =
+      plan.osr_loop.valid() && plan.osr_loop.index() < m.shape->loop_locations.size();
   if (at_loop) v->loop_location = m.shape->loop_locations[plan.osr_loop.index()];
   v->compile_ns = end - start;
   v->compile_cpu_ns = thread_cpu_ns() - cpu;

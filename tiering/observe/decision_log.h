@@ -30,8 +30,7 @@ class DecisionLog final : public EventListener {
   void hear(const Event& e) noexcept UPTIER_REQUIRES(state_lock) override;
   // Logs a decision about a method that was made elsewhere, or (without inputs) an observation.
   void log(const Method& m, std::string action, std::string reason, std::string inputs = {},
-           uint32_t location = 0)
-      UPTIER_REQUIRES(state_lock);
+           uint32_t location = 0) UPTIER_REQUIRES(state_lock);
   // Logs an event that concerns no method.
   void log_event(std::string action, std::string what) UPTIER_REQUIRES(state_lock);
 

@@ -65,7 +65,7 @@ enum class XptiActivity : int { kUnknown = 0, kActive = 1, kOverhead = 2 };
   X(CheckTraceEnabled, bool, (uint16_t stream, uint16_t type))
 
 // The same for functions that old libraries do not have, or have with other parameters.
-#define UPTIER_XPTI_NEW_CALLS(X)                                           \
+#define UPTIER_XPTI_NEW_CALLS(X)                                             \
   X(RegisterObject, int32_t, (const char* bytes, size_t size, uint8_t kind)) \
   X(AddMetadata, int, (void* event, const char* key, int32_t object))
 inline constexpr uint8_t kXptiText = 1;  // a kind of object

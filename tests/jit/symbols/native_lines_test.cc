@@ -135,11 +135,10 @@ TEST_F(NativeLines, gdb_shows_lines_of_optimized_code_and_inlined_bodies_as_fram
   const std::string said = gdb("-O measure_rates=off -O policy=always sum.calc",
                                {"break sum.calc:9", "run", "ignore 1 1000", "continue", "bt 2",
                                 "break sum.calc:2", "continue", "bt 3", "next", "next"});
-  expect_in_order(said, {"#0  sum [optimized", "at sum.calc:9", "#1  ",
-                         "main [optimized osr 0 v", "at sum.calc:12", "#0  square () at sum.calc:2",
-                         "#1  sum [optimized", "at sum.calc:7", "#2  ",
-                         "main [optimized osr 0 v", "at sum.calc:12", "at sum.calc:7",
-                         "s = s + square(i)", "for i in 0..n"});
+  expect_in_order(said, {"#0  sum [optimized", "at sum.calc:9", "#1  ", "main [optimized osr 0 v",
+                         "at sum.calc:12", "#0  square () at sum.calc:2", "#1  sum [optimized",
+                         "at sum.calc:7", "#2  ", "main [optimized osr 0 v", "at sum.calc:12",
+                         "at sum.calc:7", "s = s + square(i)", "for i in 0..n"});
 }
 
 TEST_F(NativeLines, perf_annotates_code_with_its_source) {

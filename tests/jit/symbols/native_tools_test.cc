@@ -266,8 +266,9 @@ TEST_F(NativeTools, gdb_walks_through_compiled_code) {
   }
   // The frames from the system call to main, in this order.
   size_t from = 0;
-  for (const char* frame : {"writev", "__stdio_write [baseline plain v", "vfprintf [baseline plain v",
-                            "__main_void [baseline plain v", "uptier invoke", "main ("}) {
+  for (const char* frame :
+       {"writev", "__stdio_write [baseline plain v", "vfprintf [baseline plain v",
+        "__main_void [baseline plain v", "uptier invoke", "main ("}) {
     const size_t found = r.out.find(frame, from);
     EXPECT_NE(found, std::string::npos) << frame << "\n" << r.out << r.err;
     if (found != std::string::npos) from = found;
