@@ -80,12 +80,15 @@ class Reader {
     e.thread = thread;
     e.sequence = number(m, "sequence");
     e.version = number(m, "version");
-    e.other_version = number(m, "from");
+    e.other_version = number(m, "from") + number(m, "to") + number(m, "replaces");
     e.tier = m.value("tier", "");
     e.instrumented = m.value("copy", "") == "instrumented";
     e.loop = m.value("loop", int64_t{-1});
     e.bytes = number(m, "bytes");
     e.count = number(m, "inlined") + number(m, "number") + number(m, "exit") + number(m, "calls");
+    e.source = m.value("source", "");
+    e.body = m.value("of inlined", "");
+    e.inlined = m.value("inlined methods", "");
     e.action = m.value("action", "");
     e.reason = m.value("reason", "");
     open_[j.at("instance").get<uint64_t>()] = std::move(e);

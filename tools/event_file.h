@@ -24,14 +24,17 @@ struct MethodEvent {
   uint64_t thread = 0;         // the kernel's number
   uint64_t sequence = 0;       // number of the change
   uint64_t version = 0;        // serial number; 0: none
-  uint64_t other_version = 0;  // the version that a frame came from
+  uint64_t other_version = 0;  // where a frame came from or went to; what an install replaced
   std::string tier;            // "baseline" or "optimized"
   bool instrumented = false;
-  int64_t loop = -1;   // where the version is entered; -1: at its start
-  uint64_t bytes = 0;  // of code
-  uint64_t count = 0;  // calls, exit, inlined bodies or number of the first call, by kind
-  std::string action;  // of a decision
-  std::string reason;  // why, in words
+  int64_t loop = -1;    // where the version is entered; -1: at its start
+  uint64_t bytes = 0;   // of code
+  uint64_t count = 0;   // calls, exit, inlined bodies or number of the first call, by kind
+  std::string source;   // "sort.c:12": of the method, the loop, or the exit
+  std::string body;     // the inlined method whose exit was taken; empty: the method itself
+  std::string inlined;  // "add #3, mul #7"
+  std::string action;   // of a decision
+  std::string reason;   // why, in words
 };
 
 struct EventFile {

@@ -35,6 +35,10 @@ int start_events(const std::string& file) {
     uptier_trace_init(&options);
     return kOk;
   }
+#ifdef UPTIER_TRACE_DISABLED
+  return fail(kUsage,
+              "--events: this program was built without trace points (UPTIER_TRACE_POINTS)");
+#endif
   if (file.find(',') != file.npos)
     return fail(kUsage, "--events: the name of the file must not contain a comma");
   const auto folder = library_folder();

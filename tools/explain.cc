@@ -77,7 +77,11 @@ ordered_json event_json(const LifeStep& s, const EventFile& file) {
   if (e.ended_ns != e.begun_ns) j["duration_ns"] = e.ended_ns - e.begun_ns;
   j["thread"] = e.thread;
   if (e.version != 0) j["version"] = e.version;
-  if (e.other_version != 0) j["from"] = e.other_version;
+  const char* relation = e.what == "install" ? "replaces" : e.what == "deopt" ? "to" : "from";
+  if (e.other_version != 0) j[relation] = e.other_version;
+  if (!e.inlined.empty()) j["inlined"] = e.inlined;
+  if (!e.source.empty()) j["source"] = e.source;
+  if (!e.body.empty()) j["body"] = e.body;
   if (!e.action.empty()) j["action"] = e.action;
   if (!e.reason.empty()) j["reason"] = e.reason;
   return j;

@@ -34,10 +34,16 @@ std::string thread_text(uint64_t thread, const EventFile& file) {
 
 std::string version_text(uint64_t version) { return "version " + std::to_string(version); }
 
+// " (sort.c:12)"
+std::string at_source(const std::string& source) {
+  return source.empty() ? "" : " (" + source + ")";
+}
+
 // "instrumented baseline code, entered at loop 2"
-std::string code_text(const std::string& tier, bool instrumented, int64_t loop) {
+std::string code_text(const std::string& tier, bool instrumented, int64_t loop,
+                      const std::string& source = "") {
   std::string text = (instrumented ? "instrumented " : "") + tier + " code";
-  if (loop >= 0) text += " that is entered at loop " + std::to_string(loop);
+  if (loop >= 0) text += " that is entered at loop " + std::to_string(loop) + at_source(source);
   return text;
 }
 
@@ -46,16 +52,18 @@ std::string because(const MethodEvent& e) { return e.reason.empty() ? "" : ": " 
 std::string compiled_text(const MethodEvent& e, const EventFile& file) {
   std::string text = version_text(e.version) + " was compiled in " + took(e) + " on " +
                      thread_text(e.thread, file) + ": " + with_commas(e.bytes) + " bytes of " +
-                     code_text(e.tier, e.instrumented, e.loop);
-  if (e.count != 0) text += ", with " + counted(e.count, "call") + " inlined";
-  return text;
+                     code_text(e.tier, e.instrumented, e.loop, e.source);
+  if (e.count == 0) return text;
+  text += ", with " + counted(e.count, "call") + " inlined";
+  return e.inlined.empty() ? text : text + ": " + e.inlined;
 }
 
 std::string decided_text(const MethodEvent& e) {
   const auto is = [&](const char* action) { return e.action.starts_with(action); };
   const size_t osr = e.action.find(" osr:");
-  const std::string where =
-      osr == e.action.npos ? "" : " for loop " + e.action.substr(osr + 5) + " of it";
+  const std::string where = osr == e.action.npos ? ""
+                                                 : " for loop " + e.action.substr(osr + 5) +
+                                                       " of it" + at_source(e.source);
   const std::string what = is("recompile")       ? "the policy requested optimized code" + where
                            : is("specialize")    ? "the policy requested specialized code" + where
                            : is("roll_back")     ? "the policy took a version back" + where
@@ -66,7 +74,8 @@ std::string decided_text(const MethodEvent& e) {
                            : is("osr_out") ? "a frame runs older code than there is"
                            : is("find")    ? "a stack sample was in it for the first time"
                                          : "decision \"" + e.action + "\"";
-  return what + because(e);
+  const bool names_exit = osr == e.action.npos && !e.source.empty();
+  return what + because(e) + (names_exit ? ", at " + e.source : "");
 }
 
 // "; 3 times in all, the last at 8.100 ms"
@@ -93,7 +102,7 @@ std::string entered_text(const MethodEvent& e) {
   std::string text = "a frame";
   if (e.other_version != 0) text += " that ran " + version_text(e.other_version);
   text += " went on in " + version_text(e.version) + " [" + e.tier + "]";
-  return e.loop < 0 ? text : text + ", at loop " + std::to_string(e.loop);
+  return e.loop < 0 ? text : text + ", at loop " + std::to_string(e.loop) + at_source(e.source);
 }
 
 // "; frames left optimized code 1,201 times: 1,200 value, 1 type"
@@ -115,19 +124,25 @@ std::string step_text(const LifeStep& s, const EventFile& file) {
   if (s.watched) return watched_text(s);
   if (e.what == "add") return "it was added";
   if (e.what == "describe")
-    return "its host described it in " + took(e) + " on " + thread_text(e.thread, file);
+    return "its host described it in " + took(e) + " on " + thread_text(e.thread, file) +
+           (e.source.empty() ? "" : "; it begins at " + e.source);
   if (e.what == "compile") return compiled_text(e, file);
   if (e.what == "compile failed") return "it could not be compiled" + because(e);
   if (e.what == "compile refused") return "there was no room to compile it" + because(e);
   if (e.what == "compile dropped") return "a request to compile it was dropped: the queue was full";
-  if (e.what == "install") return version + " came into service";
+  if (e.what == "install") {
+    const std::string before = version_text(e.other_version);
+    return version + " came into service" + (e.other_version == 0 ? "" : " after " + before);
+  }
   if (e.what == "first call")
     return "it was called for the first time: first call " + with_commas(e.count) +
            " of the program";
   if (e.what == "OSR in" || e.what == "OSR out") return entered_text(e) + again_text(s);
   if (e.what == "deopt")
-    return "a frame left " + version + " at exit " + std::to_string(e.count) + because(e) +
-           again_text(s);
+    return "a frame left " + version +
+           (e.other_version == 0 ? "" : " for " + version_text(e.other_version)) + " at exit " +
+           std::to_string(e.count) + (e.body.empty() ? "" : " of " + e.body + ", inlined") +
+           at_source(e.source) + because(e) + again_text(s);
   if (e.what == "retire") return version + " went out of service";
   if (e.what == "reclaim")
     return "the memory of " + version + " was freed: " + with_commas(e.bytes) + " bytes";

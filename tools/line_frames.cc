@@ -102,6 +102,19 @@ std::vector<profile::PprofPart> PprofLines::parts(const MethodKey& method, SiteI
   return parts;
 }
 
+std::vector<profile::PprofPlace> PprofLines::call(const MethodKey& method, SiteId site) const {
+  std::vector<profile::PprofPlace> places;
+  const int64_t function = module_.find(method);
+  if (function < 0) return places;
+  const auto& calls = module_.bodies()[static_cast<size_t>(function)].calls;
+  const auto at = std::ranges::find(calls, site, &BodyGraph::Call::site);
+  if (at == calls.end()) return places;
+  for (const dwarf::SourceFrame& f : module_.source().at(at->location)) {
+    if (f.line != 0 && !f.file.empty()) places.push_back({f.function, f.file, f.line});
+  }
+  return places;
+}
+
 std::optional<profile::PprofPlace> PprofLines::begin(const MethodKey& method) const {
   const int64_t function = module_.find(method);
   if (function < 0) return std::nullopt;

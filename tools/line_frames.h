@@ -34,6 +34,7 @@ class PprofLines final : public profile::PprofSources {
  public:
   explicit PprofLines(const ModuleLines& module) : module_(module) {}
   std::vector<profile::PprofPart> parts(const MethodKey& method, SiteId block) const override;
+  std::vector<profile::PprofPlace> call(const MethodKey& method, SiteId site) const override;
   std::optional<profile::PprofPlace> begin(const MethodKey& method) const override;
 
  private:

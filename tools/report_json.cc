@@ -17,6 +17,7 @@ ordered_json to_json(Id<Tag> id) {
 
 ordered_json to_json(const VersionReport& v) {
   ordered_json j;
+  j["version"] = v.version;
   j["tier"] = tier_name(v.tier);
   j["copy"] = copy_name(v.copy);
   j["osr_loop"] = to_json(v.osr_loop);
@@ -131,6 +132,7 @@ ordered_json to_json(const DecisionRecord& d) {
   j["loop_iterations"] = d.loop_iterations;
   j["priority"] = d.priority;
   j["inputs"] = d.inputs;
+  if (!d.source.empty()) j["source"] = position_text(d.source[0]);
   return j;
 }
 

@@ -23,11 +23,22 @@ int digit(char c) {
 
 class MappingsReader {
  public:
-  MappingsReader(std::string_view text, size_t sources, std::vector<dwarf::Row>& rows,
-                 dwarf::Budget& budget)
-      : text_(text), sources_(sources), rows_(rows), budget_(budget) {}
+  // Reads `text`, whose offsets count from `begin` and whose sources are those from `first` up to `end`.
+  // Its rows come after `rows`.
+  MappingsReader(std::string_view text, uint32_t begin, size_t first, size_t end,
+                 std::vector<dwarf::Row>& rows, dwarf::Budget& budget)
+      : text_(text),
+        first_(first),
+        sources_(end - first),
+        rows_(rows),
+        budget_(budget),
+        offset_(begin) {}
 
   Status run() {
+    // What holds before the first mapping ends here.
+    if (!rows_.empty()) {
+      if (Status s = push(false); !s) return s;
+    }
     while (at_ < text_.size()) {
       if (text_[at_] == ',') {
         ++at_;
@@ -83,7 +94,7 @@ class MappingsReader {
     row.address = static_cast<uint32_t>(offset_);
     row.is_stmt = true;
     if (has_place) {
-      row.file = static_cast<uint32_t>(place_[0]);
+      row.file = static_cast<uint32_t>(first_ + static_cast<size_t>(place_[0]));
       row.line = static_cast<uint32_t>(place_[1]) + 1;
       row.column = static_cast<uint16_t>(std::min<int64_t>(place_[2] + 1, UINT16_MAX));
     }
@@ -112,13 +123,22 @@ class MappingsReader {
   }
 
   std::string_view text_;
-  size_t sources_;
+  size_t first_, sources_;
   std::vector<dwarf::Row>& rows_;
   dwarf::Budget& budget_;
   size_t at_ = 0;
   size_t line_ = 0;
-  int64_t offset_ = 0;
+  int64_t offset_;
   std::array<int64_t, 3> place_{};  // source, line, column
+};
+
+// What a map has; of an index map, its version.
+struct Parts {
+  uint32_t version = 0;
+  std::string root;
+  std::vector<std::string> sources;
+  std::string_view mappings;
+  bool is_index = false;
 };
 
 class Reader {
@@ -126,39 +146,107 @@ class Reader {
   Reader(std::string_view json, dwarf::Budget& budget) : json_(json), budget_(budget) {}
 
   Result<SourceMap> run() {
-    SourceMap made;
-    uint32_t version = 0;
-    std::string_view mappings;
+    Parts whole;
+    if (Status s = map(whole, true); !s) return s.error();
+    if (json_.bad() || !json_.ends()) {
+      return broken("JSON", json_.at(), "it is not well-formed, or not a source map");
+    }
+    if (Status s = whole.is_index ? check_version(whole) : add(whole, 0); !s) return s.error();
+    return std::move(made_);
+  }
+
+ private:
+  static Status check_version(const Parts& map) {
+    if (map.version == 3) return {};
+    return Error{ErrorCode::kUnsupported,
+                 "version " + std::to_string(map.version) + " is not supported; only 3 is"};
+  }
+
+  // Reads a map; `outer`: it may be an index map.
+  Status map(Parts& to, bool outer) {
     json_.open('{');
     for (std::string_view key; json_.next_key(key);) {
+      Status s;
       if (key == "version") {
-        version = json_.integer();
+        to.version = json_.integer();
       } else if (key == "sourceRoot") {
-        if (Status s = text(made.root); !s) return s.error();
+        s = text(to.root);
       } else if (key == "sources") {
-        if (Status s = sources(made.sources); !s) return s.error();
+        s = sources(to.sources);
       } else if (key == "mappings") {
-        mappings = json_.plain_text();
+        to.mappings = json_.plain_text();
       } else if (key == "sections") {
-        return Error{ErrorCode::kUnsupported,
-                     "it is an index map, which has other maps inside: not supported"};
+        if (!outer)
+          return broken("sections", json_.at(), "there is an index map inside of another");
+        to.is_index = true;
+        s = sections();
+      } else {
+        json_.skip();
+      }
+      if (!s) return s;
+    }
+    return {};
+  }
+
+  Status sections() {
+    json_.open('[');
+    while (json_.next_item()) {
+      const size_t begin = json_.at();
+      Parts part;
+      uint32_t line = 0, column = 0;
+      bool has_map = false;
+      json_.open('{');
+      for (std::string_view key; json_.next_key(key);) {
+        if (key == "offset") {
+          offset(line, column);
+        } else if (key == "map") {
+          if (has_map) return broken("sections", json_.at(), "a section has two maps");
+          has_map = true;
+          if (Status s = map(part, false); !s) return s;
+        } else {
+          json_.skip();
+        }
+      }
+      if (json_.bad()) return {};  // run() says so
+      if (!has_map) return broken("sections", begin, "a section has no map of its own");
+      if (line != 0) {
+        return broken("sections", begin, "a module has only one line, and this begins in another");
+      }
+      if (!made_.rows.empty() && column <= made_.rows.back().address) {
+        return broken("sections", begin, "it begins before the end of the section before it");
+      }
+      if (Status s = add(part, column); !s) return s;
+    }
+    return {};
+  }
+
+  void offset(uint32_t& line, uint32_t& column) {
+    json_.open('{');
+    for (std::string_view key; json_.next_key(key);) {
+      if (key == "line") {
+        line = json_.integer();
+      } else if (key == "column") {
+        column = json_.integer();
       } else {
         json_.skip();
       }
     }
-    if (json_.bad() || !json_.ends()) {
-      return broken("JSON", json_.at(), "it is not well-formed, or not a source map");
-    }
-    if (version != 3) {
-      return Error{ErrorCode::kUnsupported,
-                   "version " + std::to_string(version) + " is not supported; only 3 is"};
-    }
-    const Status read = MappingsReader(mappings, made.sources.size(), made.rows, budget_).run();
-    if (!read) return read.error();
-    return made;
   }
 
- private:
+  // Appends a map whose offsets count from `begin`.
+  Status add(const Parts& map, uint32_t begin) {
+    if (Status s = check_version(map); !s) return s;
+    const size_t first = made_.sources.size();
+    for (const std::string& source : map.sources) {
+      const size_t most = map.root.size() + source.size() + 1;
+      const bool fits =
+          budget_.take(most) && budget_.push(made_.sources, path_after(map.root, source));
+      if (!fits) return dwarf::too_large();
+    }
+    return MappingsReader(map.mappings, begin, first, made_.sources.size(), made_.rows, budget_)
+        .run();
+  }
+
   // Reads a text, or null, which is an empty one.
   Status text(std::string& out) {
     if (json_.starts('"')) {
@@ -180,12 +268,24 @@ class Reader {
 
   JsonText json_;
   dwarf::Budget& budget_;
+  SourceMap made_;
 };
 
 }  // namespace
 
 Result<SourceMap> read_source_map(std::string_view json, dwarf::Budget& budget) {
   return Reader(json, budget).run();
+}
+
+std::string path_after(std::string_view folder, std::string_view path) {
+  std::string whole;
+  whole.reserve(folder.size() + path.size() + 1);
+  for (std::string_view part : {folder, path}) {
+    if (part.starts_with('/')) whole.clear();
+    if (!whole.empty() && !part.empty() && whole.back() != '/') whole += '/';
+    whole += part.starts_with("./") ? part.substr(2) : part;
+  }
+  return whole;
 }
 
 }  // namespace uptier::source_map

@@ -73,18 +73,6 @@ bool read_bodies(std::span<const uint8_t> code, std::vector<CodeBody>& bodies,
   return true;
 }
 
-// Returns a path with the parts before it that it needs. Allocates once.
-std::string joined(std::string_view folder, std::string_view root, std::string_view source) {
-  std::string path;
-  path.reserve(folder.size() + root.size() + source.size() + 2);
-  for (std::string_view part : {folder, root, source}) {
-    if (part.starts_with('/')) path.clear();
-    if (!path.empty() && !part.empty() && path.back() != '/') path += '/';
-    path += part.starts_with("./") ? part.substr(2) : part;
-  }
-  return path;
-}
-
 // Divides rows, whose addresses are offsets in the module, among bodies: none goes on into the next one.
 // Rows outside of bodies go. Returns false if the budget is spent.
 bool divide(dwarf::Rows& rows, std::span<const CodeBody> bodies, uint32_t begin,
@@ -126,9 +114,9 @@ Result<SourceLines> SourceLines::read_map(ModuleBytes bytes, std::string_view js
   auto paths = std::make_shared<std::vector<std::string>>();
   paths->reserve(map->sources.size());
   for (const std::string& source : map->sources) {
-    const uint64_t most = folder.size() + map->root.size() + source.size() + 2;
+    const uint64_t most = folder.size() + source.size() + 1;
     if (!budget.take(2 * most)) return dwarf::too_large();
-    paths->push_back(joined(folder, map->root, source));
+    paths->push_back(source_map::path_after(folder, source));
   }
   std::vector<CodeBody> bodies;
   dwarf::Rows rows{std::move(map->rows), {}};

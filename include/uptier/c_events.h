@@ -55,6 +55,12 @@ const char* uptier_event_kind_name(uptier_event_kind kind) UPTIER_NOEXCEPT;
 typedef uint64_t uptier_event_kinds;
 #define UPTIER_EVENTS_OF(kind) ((uptier_event_kinds)1 << (kind))
 
+// A part of a description or compilation.
+typedef struct uptier_event_phase {
+  const char* name;  // static storage, e.g. "verify", "licm"
+  uint64_t duration_ns;
+} uptier_event_phase;
+
 // One record, valid until the function that receives it returns. Every record has kind, sequence,
 // at_ns and text; the other members are 0 unless the kind has them.
 typedef struct uptier_event {
@@ -66,18 +72,35 @@ typedef struct uptier_event {
   uint64_t at_ns;            // when it happened or ended: CLOCK_MONOTONIC
   uint64_t duration_ns;      // how long it took; INSTALLED: to compile the version
   uint64_t version;          // serial number of a version, unique in the runtime's life; 0: none
-  uint64_t other_version;    // where a frame came from or went to; 0: not known, or the interpreter
-  uint64_t bytes;            // size of a version's code
-  uint64_t count;            // as the kind says; COMPILED, INSTALLED: bodies that were inlined
-  uint32_t thread;           // number of the attachment (uptier_runtime_thread_number); 0: none
-  uint32_t native_thread;    // the kernel number of the thread where it happened (gettid)
-  uptier_tier tier;          // with `version`: its quality,
-  uint32_t instrumented;     // 1 if it observes what it runs,
-  uptier_loop loop;          // and the loop where frames enter it; none: at the start
-  uint32_t reserved;         // 0
-  const char* text;          // NUL-terminated, never NULL
-  size_t text_length;        // without the NUL
+  uint64_t
+      other_version;  // ENTERED, LEFT: where a frame came from or went to; 0: not known, or the
+                      // interpreter. INSTALLED: the version before it; 0: none
+  uint64_t bytes;     // size of a version's code
+  uint64_t count;     // as the kind says; COMPILED, INSTALLED: bodies that were inlined
+  uint32_t thread;    // number of the attachment (uptier_runtime_thread_number); 0: none
+  uint32_t native_thread;  // the kernel number of the thread where it happened (gettid)
+  uptier_tier tier;        // with `version`: its quality,
+  uint32_t instrumented;   // 1 if it observes what it runs,
+  uptier_loop loop;        // and the loop where frames enter it; none: at the start
+  uint32_t reserved;       // 0
+  const char* text;        // NUL-terminated, never NULL
+  size_t text_length;      // without the NUL
   const uptier_decision_record* decision;  // DECIDED; else NULL
+  // LEFT: the body that was left, of `method` or inlined into its code; `count` is an exit of it.
+  uptier_method body;
+  // A location for uptier_runtime_positions; 0: none. LEFT: of the exit, in `body`. DESCRIBED: of the
+  // method's begin. Else, if there is a `loop`: of its header.
+  uint32_t location;
+  // ADDED: the key of the method in profiles.
+  uint64_t module_key;
+  uint64_t function_index;
+  // DESCRIBED, COMPILED: the parts, in order (EventDetails in <uptier/events.h>).
+  const uptier_event_phase* phases;
+  size_t phase_count;
+  // COMPILED: methods whose bodies were inlined, each once: the first 64 of `inlined_methods`.
+  const uptier_method* inlined;
+  size_t inlined_count;
+  uint64_t inlined_methods;
 } uptier_event;
 
 // Receives a record. Calls for one subscription never overlap, but may come from different threads.

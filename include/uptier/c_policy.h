@@ -102,7 +102,7 @@ typedef struct uptier_decision_record {
   size_t size;        // in: sizeof(uptier_decision_record)
   uint64_t sequence;  // from 1
   uptier_method method;
-  uint32_t reserved;  // 0
+  uint32_t location;  // of the exit or loop that it is about (uptier_runtime_positions); 0: none
   const char* method_name;
   const char* action;  // "specialize", "recompile osr:0", "set", ...: see report.h, DecisionRecord
   const char* reason;

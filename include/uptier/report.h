@@ -37,6 +37,10 @@ struct DecisionRecord {
   // for replay() of policy.h. Empty for an event, for re_instrument, and for a keep whose reason is
   // that the profile has converged.
   std::string inputs;
+  // Of the exit or loop that it is about, in the method; 0: none, or the reason names its position.
+  uint32_t location = 0;
+  SourcePositions source =
+      {};  // of the location; in reports only (a subscriber calls Runtime::positions)
 };
 
 // One compiled body, in service or retired.
@@ -51,6 +55,9 @@ struct VersionReport {
   uint32_t inlined = 0;  // bodies of callees that replaced calls
   uint64_t probe_bytes =
       0;  // of its rows of blocks (Options::probe_table); they lie beside the code
+  // Its serial number, as in records of events and in the names that perf and gdb show; unique in the
+  // runtime's life.
+  uint64_t version = 0;
 };
 
 // The state of the sampling of a method. kLearning: it is sampled. kKnown: its profile has

@@ -287,6 +287,14 @@ typedef void (*uptier_trace_subscriber_finish_fn)(void);
   __builtin_expect(__atomic_load_n(&(stream)->enabled[type], __ATOMIC_RELAXED) != 0, 0)
 #endif
 
+// Sets one key of an event's metadata: set_metadata of the table. Removed by
+// -DUPTIER_TRACE_NO_METADATA, which removes nothing else, and by -DUPTIER_TRACE_DISABLED.
+#if defined(UPTIER_TRACE_DISABLED) || defined(UPTIER_TRACE_NO_METADATA)
+#define UPTIER_TRACE_SET(event, key, value) (0 ? uptier_trace->set_metadata(event, key, value) : 0)
+#else
+#define UPTIER_TRACE_SET(event, key, value) (uptier_trace->set_metadata(event, key, value))
+#endif
+
 // Reports an event "at once"; the arguments are evaluated only if a tool wants it.
 #define UPTIER_TRACE_NOTIFY(stream, kind, parent, event, user_data)                     \
   do {                                                                                  \

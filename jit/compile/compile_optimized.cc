@@ -198,6 +198,7 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
   if (!counters.ok()) return counters.error();
   Body body(in, r);
   if (Status s = body.make(); !s.ok()) return s.error();
+  if (r.limit != nullptr && r.limit->over("attach_exits")) return given_up(in);
   Function& f = body.function();
   const ProbePlan* sites = observes_sites(in, r) ? r.probes : nullptr;
   std::optional<SiteProbeRequest> in_bodies = inlined_sites(in, r);

@@ -8,7 +8,7 @@ class CompileLimit {
  public:
   virtual ~CompileLimit() = default;
   // Returns whether the budget is spent, which ends the compilation. Called after each pass with the
-  // name of the pass.
+  // name of the pass (static text).
   virtual bool over(const char* pass) = 0;
 };
 

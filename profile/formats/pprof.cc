@@ -260,24 +260,30 @@ class PprofWriter {
     }
   }
 
+  // Appends the lines of a call.
+  void add_call(const MethodKey& caller, SiteId site, std::vector<PprofLine>& to) {
+    std::vector<PprofPlace> places;
+    if (sources_ != nullptr) places = sources_->call(caller, site);
+    for (const PprofPlace& place : places) to.push_back(line_of(place));
+    if (places.empty()) to.push_back({function_of(caller, ""), line_at(caller, site)});
+  }
+
   void add_inlined(const InlinedKey& key, const InlinedBody& body) {
-    std::vector<PprofLine> lines{{0, 0}};
+    std::vector<PprofLine> around;
     for (size_t i = key.path.size(); i-- > 0;) {
-      lines.back().function = function_of(key.path[i].callee, "");
-      lines.push_back({0, line_at(i == 0 ? key.root : key.path[i - 1].callee, key.path[i].site)});
+      const MethodKey& caller = i == 0 ? key.root : key.path[i - 1].callee;
+      add_call(caller, key.path[i].site, around);
     }
-    lines.back().function = function_of(key.root, "");
     const MethodKey& callee = key.path.back().callee;
-    const std::vector<PprofLine> around(lines.begin() + 1, lines.end());
     for (const auto& [site, block] : body.blocks) {
       const std::vector<PprofPart> parts = parts_of(callee, site);
-      std::vector<PprofLine> at = lines;
+      std::vector<PprofLine> at;
       if (parts.empty()) {
-        at.front().line = line_at(callee, site);
+        at.push_back({function_of(callee, ""), line_at(callee, site)});
       } else {
         at = lines_of(parts.front());
-        at.insert(at.end(), around.begin(), around.end());
       }
+      at.insert(at.end(), around.begin(), around.end());
       std::vector<uint64_t> values(types_);
       values.front() = values[inlined_at_] = block.estimate;
       add_sample(add_location(at), std::move(values));

@@ -17,7 +17,8 @@
 //                of each method
 //
 // With sources (PprofSources), the functions and lines are those of the sources: a block has the line of its
-// first operation, a method the line where it begins, and inlined calls are lines of one location. Then there
+// first operation, a method the line where it begins, a call site that of the call, and inlined calls are lines
+// of one location. Then there
 // is one more value,
 //
 //   operations   executed operations of a line; in samples of their own, one a line of each block
@@ -54,6 +55,8 @@ class PprofSources {
   virtual ~PprofSources() = default;
   // Returns the parts of a block in the order of code; empty if it has no lines.
   virtual std::vector<PprofPart> parts(const MethodKey& method, SiteId block) const = 0;
+  // Returns the place of a call, innermost first; empty if it has no line.
+  virtual std::vector<PprofPlace> call(const MethodKey& method, SiteId site) const = 0;
   // Returns where a method begins; nothing if that is not known.
   virtual std::optional<PprofPlace> begin(const MethodKey& method) const = 0;
 };

@@ -190,7 +190,7 @@ TEST_F(CApiEvents, wrong_arguments_are_refused) {
             UPTIER_INVALID_ARGUMENT);
   EXPECT_STREQ(uptier_event_kind_name(UPTIER_EVENT_EVICTED), "evicted");
   EXPECT_STREQ(uptier_event_kind_name(UPTIER_EVENT_KIND_COUNT), "?");
-  EXPECT_EQ(sizeof(uptier_event), offsetof(uptier_event, decision) + sizeof(void*));
+  EXPECT_EQ(sizeof(uptier_event), offsetof(uptier_event, inlined_methods) + sizeof(uint64_t));
   EXPECT_EQ(sizeof(uptier_subscriber), offsetof(uptier_subscriber, kinds) + 8);
 }
 

@@ -271,6 +271,34 @@ def check_program(tool, source, work, browser):
         page.screenshot(work / f"{scheme}.png")
 
 
+def check_source(tool, source, work, browser):
+    """The view of sources: each line has the executions and the share that the profile has, and the hottest
+    line the strongest colour. The picture is source.png."""
+    wasm = source / "tests/fuzz/corpus/dwarf/plain5.wasm"
+    run(tool, "run", "--tier=instrumented", "--profile", work / "lines.upf", wasm)
+    run(tool, "report", work / "lines.upf", "--module", wasm, "-o", work / "lines.html")
+    lines = json.loads(run(tool, "profile", "show", "--lines", "--json", "--module", wasm, work / "lines.upf"))
+    weight = "ns" if any(l.get("ns") for l in lines["lines"]) else "operations"
+    expected = {l["line"]: l[weight] / sum(x[weight] for x in lines["lines"]) for l in lines["lines"]}
+    page = Page(browser)
+    page.open((work / "lines.html").as_uri())
+    page.evaluate("document.getElementById('tabs-lines').click()")
+    page.settle()
+    check("the view of sources is shown", page.evaluate("!document.getElementById('view-lines').hidden"))
+    rows = page.evaluate("""[...document.querySelectorAll('.source-line:not(.head)')].map(row => ({
+      share: parseFloat(row.children[0].textContent), line: Number(row.children[2].textContent),
+      heat: parseFloat(row.style.getPropertyValue('--heat')), colour: getComputedStyle(row).backgroundColor}))""")
+    shown = {r["line"]: r for r in rows if r["heat"] > 0}
+    check("its lines are those of the profile", sorted(shown), sorted(n for n, s in expected.items() if s > 0))
+    off = [n for n in shown if abs(shown[n]["share"] - 100 * expected[n]) > 0.06]
+    check("lines with another share", off, [])
+    hottest = max(expected, key=expected.get)
+    check("the hottest line has the most heat", shown[hottest]["heat"], 1)
+    coldest = min(expected, key=expected.get)
+    check("and another colour than the coldest", shown[hottest]["colour"] != shown[coldest]["colour"])
+    page.screenshot(work / "source.png")
+
+
 def check_time(tool, source, work, browser):
     """A profile with stack samples is ranked by time, with the shares that `profile top` has."""
     wasm = source / "examples/programs/wasm/mix.wasm"
@@ -372,6 +400,7 @@ def main():
     work.mkdir(parents=True)
     with chromium.Browser(path) as browser:
         check_program(tool, source, work, browser)
+        check_source(tool, source, work, browser)
         check_time(tool, source, work, browser)
         check_flame(tool, source, work, browser)
         check_hostile(tool, work, browser)

@@ -24,7 +24,11 @@ const std::vector<uint8_t>& module() {
 }  // namespace
 
 std::vector<std::string> seeds() {
-  return {R"({"version":3,"sources":["a.c"],"names":[],"mappings":"8DAAA,CAEC,EAAA"})"};
+  return {
+      R"({"version":3,"sources":["a.c"],"names":[],"mappings":"8DAAA,CAEC,EAAA"})",
+      R"({"version":3,"sections":[{"offset":{"line":0,"column":90},"map":{"version":3,"sources":["a.c"],)"
+      R"("mappings":"KAAA,CAEC,EAAA"}},{"offset":{"line":0,"column":120},"map":{"version":3,"sourceRoot":)"
+      R"("r","sources":["b.c"],"mappings":"AAAA,CAEC"}}]})"};
 }
 
 void feed(const std::string& input) {

@@ -49,6 +49,7 @@ inline Report sample_report() {
       {Tier::kOptimized, Copy::kPlain, LoopId(3), 2048, 250'000, false, false},
   };
   main.versions[1].probe_bytes = 320;
+  main.versions[1].version = 12;
   MethodReport hot = sample_method(1, "a_name_that_is_longer_than_the_column_is_wide", 2'000'000);
   hot.tier = Tier::kOptimized;
   hot.sampled_calls = 125'000;

@@ -75,7 +75,7 @@ Lines whole_life() {
   Lines f;
   f.graph(0).sum("add", 10, {{"name", "sum"}});
   f.task("add other", 11, 11, f.kGuest, {{"method", 8}, {"name", "other"}});
-  f.sum("describe", 40, {}, f.kGuest, 24.2)
+  f.sum("describe", 40, {{"source", "sum.c:3:1"}}, f.kGuest, 24.2)
       .sum("compile", 80, with(base, {{"inlined", 0}}), f.kGuest, 66.4)
       .sum("install", 81, base)
       .sum("first call", 82, {{"number", 3}});
@@ -89,16 +89,24 @@ Lines whole_life() {
   f.sum("compile", 400, with(copy, {{"copy", "instrumented"}, {"inlined", 0}}), f.kWorker, 120)
       .sum("install", 401, with(copy, {{"copy", "instrumented"}}), f.kWorker)
       .sum("decide", 450, {{"action", "recompile"}, {"reason", "602 us so far"}}, f.kWorker)
-      .sum("compile", 1400, with(fast, {{"inlined", 2}}), f.kWorker, 900)
-      .sum("install", 1401, fast, f.kWorker)
+      .sum("compile", 1400, with(fast, {{"inlined", 2}, {"inlined methods", "add #8"}}), f.kWorker,
+           900)
+      .sum("install", 1401, with(fast, {{"replaces", 1}}), f.kWorker)
       .sum("retire", 1402, base, f.kWorker)
       .sum("decide", 1403, {{"action", "specialize osr:1"}, {"reason", "a long loop"}}, f.kWorker)
       .sum("compile", 1600, with(loop, {{"loop", 1}, {"inlined", 1}}), f.kWorker, 150)
       .sum("install", 1601, with(loop, {{"loop", 1}}), f.kWorker)
-      .sum("OSR in", 1650, with(loop, {{"loop", 1}}));
+      .sum("OSR in", 1650, with(loop, {{"loop", 1}, {"source", "sum.c:7"}}));
   for (int i = 0; i < 1200; ++i) {
     const double at = 1700 + i;
-    f.sum("deopt", at, {{"version", 3}, {"tier", "optimized"}, {"reason", "value"}, {"exit", 4}});
+    f.sum("deopt", at,
+          {{"version", 3},
+           {"tier", "optimized"},
+           {"reason", "value"},
+           {"exit", 4},
+           {"to", 1},
+           {"source", "sum.c:9"},
+           {"of inlined", "add"}});
     f.sum("OSR out", at, with(base, {{"from", 3}}));
   }
   f.sum("deopt", 2950, {{"version", 3}, {"tier", "optimized"}, {"reason", "type"}, {"exit", 6}})

@@ -32,8 +32,8 @@ TEST(ReportJson, has_every_field_of_the_report) {
                   "interval", "error_bound", "dual_error",    "sites",           "exits",
                   "versions", "last_error",  "osr_outs",      "behind"}));
   EXPECT_EQ(keys(j["methods"][0]["versions"][0]),
-            (Keys{"tier", "copy", "osr_loop", "code_bytes", "probe_bytes", "compile_ns", "retired",
-                  "freed"}));
+            (Keys{"version", "tier", "copy", "osr_loop", "code_bytes", "probe_bytes", "compile_ns",
+                  "retired", "freed"}));
   EXPECT_EQ(keys(j["decisions"][0]),
             (Keys{"sequence", "method", "method_name", "action", "reason", "calls", "samples",
                   "loop_iterations", "priority", "inputs"}));
@@ -101,7 +101,8 @@ TEST(ReportJson, methods_and_versions_are_those_of_the_report) {
   EXPECT_EQ(j["methods"][1]["sampled_calls"], 125'000);
   EXPECT_EQ(j["methods"][2]["last_error"], test::sample_report().methods[2].last_error);
   EXPECT_EQ(j["methods"][2]["versions"], json::array());
-  EXPECT_EQ(main["versions"][1], (json{{"tier", tier_name(Tier::kBaseline)},
+  EXPECT_EQ(main["versions"][1], (json{{"version", 12},
+                                       {"tier", tier_name(Tier::kBaseline)},
                                        {"copy", copy_name(Copy::kInstrumented)},
                                        {"osr_loop", nullptr},
                                        {"code_bytes", 5000},

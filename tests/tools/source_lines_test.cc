@@ -141,6 +141,34 @@ TEST_F(SourceLinesTool, show_names_the_lines_and_how_often_they_ran) {
   }
 }
 
+// The share of each line in all operations, by a run that samples and by one that counts everything.
+TEST_F(SourceLinesTool, sampled_shares_of_lines_are_those_of_exact_counts) {
+  const auto shares = [&](const std::string& name, const std::string& options) {
+    EXPECT_EQ(tool("run " + options + " --profile s.upf " + module(name)).code, 0) << options;
+    const test::RunResult r = tool("profile show s.upf --lines --json --module " + module(name));
+    EXPECT_EQ(r.code, 0) << r.err;
+    EXPECT_EQ(in_dir("rm s.upf").code, 0);
+    const json all = json::parse(r.out);
+    std::map<int, double> by_line;
+    for (const json& l : all["lines"]) {
+      by_line[l["line"]] = l["operations"].get<double>() / all["operations"].get<double>();
+    }
+    return by_line;
+  };
+  for (const char* name : {"lines4", "lines5", "plain4", "plain5"}) {
+    const auto exact = shares(name, "--tier=instrumented");
+    EXPECT_GT(exact.size(), 5u);
+    for (const char* options :
+         {"", "--interval=64", "--interval=64 --policy=never", "--interval=1 --policy=always",
+          "--stress=osr=every:3,osr_out=every:50"}) {
+      auto sampled = shares(name, options);
+      for (const auto& [line, share] : exact) {
+        EXPECT_NEAR(sampled[line], share, 0.03) << name << " " << options << " line " << line;
+      }
+    }
+  }
+}
+
 TEST_F(SourceLinesTool, folded_stacks_end_in_lines_and_inlined_calls_are_frames) {
   profile("plain5");
   const test::RunResult r = tool(

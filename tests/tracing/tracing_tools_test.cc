@@ -43,6 +43,16 @@ TEST_F(TracingTools, the_tool_of_the_guide_counts_the_tasks_of_the_machine_of_th
   EXPECT_NE(r.err.find("12 tasks have begun, 12 have ended"), r.err.npos) << r.err;
 }
 
+TEST_F(TracingTools, a_program_without_its_trace_points_tells_nothing) {
+  const RunResult r =
+      in_dir("UPTIER_TRACE=1 UPTIER_TRACE_DISPATCHER=" + library("uptier_trace_dispatcher") +
+             " UPTIER_TRACE_SUBSCRIBERS=" + library("uptier_traced_tool") + " " + kFolder +
+             "/uptier_untraced_machine");
+  EXPECT_EQ(r.code, 0);
+  EXPECT_EQ(r.out, in_dir(kMachine).out);
+  EXPECT_NE(r.err.find("0 tasks have begun, 0 have ended"), r.err.npos) << r.err;
+}
+
 TEST_F(TracingTools, lines_of_json_have_each_event_with_its_place) {
   const RunResult r = traced(library("uptier_trace_jsonl") + "=events.jsonl");
   EXPECT_EQ(r.err, "");

@@ -2,7 +2,7 @@
 // XPTI_TEST_OUT names:
 //
 //   initialize STREAM MAJOR MINOR VERSION | register STREAM NUMBER | user TOOL TYPE RESULT
-//   event ID NAME | notify STREAM TYPE PARENT EVENT INSTANCE [DATA]
+//   event ID NAME | metadata ID KEY = TEXT | notify STREAM TYPE PARENT EVENT INSTANCE [DATA]
 //   finalize STREAM | framework begin | framework end
 //
 //   XPTI_TEST_TYPES     types that are wanted, "10,11"; not set: all but those of the other generation
@@ -18,6 +18,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -54,6 +55,7 @@ std::FILE* out = nullptr;
 std::map<std::string, Event> events;  // by name
 std::map<std::string, uint8_t> streams, tools;
 std::set<std::string> strings;
+std::vector<std::string> objects;
 
 bool is_old() {
   const char* which = std::getenv("XPTI_TEST_PAYLOAD");
@@ -124,6 +126,19 @@ XPTI_TEST_API void* xptiMakeEvent(const char*, void* payload, uint16_t, int, uin
   *instance = is_new ? 1 : 2;
   std::fprintf(out, "event %d %s%s\n", at->second.number, name.c_str(), is_new ? "" : " again");
   return &at->second;
+}
+// Libraries of the old generation have no objects.
+XPTI_TEST_API int32_t xptiRegisterObject(const char* bytes, size_t size, uint8_t kind) {
+  if (is_old() || kind != 1) return -1;
+  const std::lock_guard lock(mutex);
+  objects.emplace_back(bytes, size);
+  return static_cast<int32_t>(objects.size()) - 1;
+}
+XPTI_TEST_API int xptiAddMetadata(void* event, const char* key, int32_t object) {
+  const std::lock_guard lock(mutex);
+  std::fprintf(out, "metadata %d %s = %s\n", number_of(event), key,
+               objects.at(static_cast<size_t>(object)).c_str());
+  return 0;
 }
 XPTI_TEST_API bool xptiCheckTraceEnabled(uint16_t, uint16_t type) {
   const char* wanted = std::getenv("XPTI_TEST_TYPES");

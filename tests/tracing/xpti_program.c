@@ -15,6 +15,11 @@ int main(void) {
   uptier_trace_event* graph = construct("plan", NULL, 0);
   uptier_trace_event* placed = construct("step", "guest.src", 7);
   uptier_trace_event* twins[2] = {construct("twin", NULL, 0), construct("twin", NULL, 0)};
+  const uptier_trace_value size = {UPTIER_TRACE_INT, {.integer = -7}};
+  uptier_trace_value tier = {UPTIER_TRACE_STRING,
+                             {.string = uptier_trace->string("a \"fast\" one")}};
+  uptier_trace->set_metadata(placed, uptier_trace->string("size"), &size);
+  uptier_trace->set_metadata(placed, uptier_trace->string("tier"), &tier);
   UPTIER_TRACE_NOTIFY(s, UPTIER_TRACE_GRAPH, NULL, graph, NULL);
   for (int i = 0; i < 2; ++i) {
     const uint64_t task = UPTIER_TRACE_ENTER(s, UPTIER_TRACE_TASK, graph, placed, NULL);

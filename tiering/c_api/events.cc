@@ -1,6 +1,7 @@
 // Events in the C API: records as C structs, and subscriptions by number.
 #include "uptier/events.h"
 
+#include "profile/base/wall.h"
 #include "tiering/c_api/c_api.h"
 
 using namespace uptier;
@@ -26,6 +27,7 @@ uptier_decision_record to_c_decision(const DecisionRecord& d) {
   r.reason = d.reason.c_str();
   r.inputs = d.inputs.c_str();
   r.priority = d.priority;
+  r.location = d.location;
   return r;
 }
 
@@ -48,10 +50,34 @@ uptier_event to_c_event(const Event& e) {
   c.tier = static_cast<uptier_tier>(e.tier);
   c.instrumented = e.copy == Copy::kInstrumented;
   c.loop = to_c<uptier_loop>(e.loop);
+  c.body = to_c<uptier_method>(e.body);
+  c.location = e.location;
   c.text = e.text.data() == nullptr ? "" : e.text.data();
   c.text_length = e.text.size();
   return c;
 }
+
+// The details of a record as C structs.
+struct CDetails {
+  std::vector<uptier_event_phase> phases;
+  std::vector<uptier_method> inlined;
+
+  // Without memory, the record is without details.
+  void put(const EventDetails& from, uptier_event& to) noexcept {
+    to.module_key = from.key.module_key;
+    to.function_index = from.key.function_index;
+    const bool fits = finishes([&] {
+      for (const EventPhase& p : from.phases) phases.push_back({p.name, p.duration_ns});
+      for (const MethodId m : from.inlined) inlined.push_back(to_c<uptier_method>(m));
+    });
+    if (!fits) return;
+    to.phases = phases.data();
+    to.phase_count = phases.size();
+    to.inlined = inlined.data();
+    to.inlined_count = inlined.size();
+    to.inlined_methods = from.inlined_methods;
+  }
+};
 
 // Passes each record to the function of its kind. The function may end its own subscription, which
 // destroys this object, so nothing of it is used after the call.
@@ -75,6 +101,8 @@ class CSubscriber final : public EventSubscriber {
       d = to_c_decision(*e.decision);
       c.decision = &d;
     }
+    CDetails details;
+    if (e.details != nullptr) details.put(*e.details, c);
     f(user_, &c);
   }
 

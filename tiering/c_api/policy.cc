@@ -133,6 +133,7 @@ uptier_status uptier_decisions_get(const uptier_decisions* log, size_t index,
   r.reason = d.reason.c_str();
   r.inputs = d.inputs.c_str();
   r.priority = d.priority;
+  r.location = d.location;
   constexpr size_t kFirst = UPTIER_C_END(uptier_decision_record, priority);
   const char* why = write_struct(r, kFirst, out);
   return why == nullptr ? UPTIER_OK : wrong_struct("uptier_decision_record", why, error);

@@ -14,6 +14,7 @@
 #include "tiering/base/state_lock.h"
 #include "tiering/base/stress.h"
 #include "tiering/base/waited_mutex.h"
+#include "tiering/compile/event_times.h"
 #include "tiering/compile/kept_bodies.h"
 #include "tiering/model/event_of.h"
 #include "tiering/model/method_table.h"
@@ -48,9 +49,14 @@ void learn_slab(Method& m, MethodShape& shape) {
 std::unique_ptr<MethodShape> shape_of(const jit::Function& f, const void* alias_scope) {
   auto shape = std::make_unique<MethodShape>(f.loop_count);
   shape->block_weights.reserve(f.layout.size());
+  shape->loop_locations.resize(f.loop_count);
   for (Block b : f.layout) {
     uint32_t weight = 0;
-    for (jit::InstId i : f.block(b).insts) weight += is_real(f.inst(i).op);
+    for (jit::InstId i : f.block(b).insts) {
+      const jit::Inst& inst = f.inst(i);
+      weight += is_real(inst.op);
+      if (inst.op == Opcode::kLoopHeader) shape->loop_locations[inst.aux] = inst.loc;
+    }
     shape->block_weights.push_back(weight);
     shape->instructions += weight;
   }
@@ -96,6 +102,13 @@ void learn_observation(Method& m, Observation o) {
   learn_slab(m, shape);
 }
 
+uint32_t first_location(const jit::Function& f) {
+  for (jit::InstId i : f.block(f.layout[0]).insts) {
+    if (f.inst(i).loc != 0) return f.inst(i).loc;
+  }
+  return 0;
+}
+
 bool branches(const jit::Function& f) {
   return std::ranges::any_of(f.layout, [&](Block b) { return f.terminator(b).edge_count > 1; });
 }
@@ -125,24 +138,30 @@ Status Describer::describe_ahead(Method& m) {
 
 // If the SSA form would take too much, the host is asked once more, and the body is described in
 // plain form from then on.
-Result<jit::Function> Describer::ask_host(Method& m) {
+Result<jit::Function> Describer::ask_host(Method& m, EventTimes& times) {
   if (!m.plainly) {
     FunctionBuilder b = spare_build_.begin(m.info.signature, m.info.name);
     Status s = m.host.build(m.id, b);
+    times.ended("build");
     Result<jit::Function> built = s ? BuilderAccess::finish_verified(b) : s.error();
+    times.ended("verify");
     m.plainly = BuilderAccess::too_much(b);
     spare_build_.keep(b);
     if (!m.plainly) return built;
   }
   FunctionBuilder b = BuilderAccess::begin_plain(m.info.signature, m.info.name);
   if (Status s = m.host.build(m.id, b); !s) return s.error();
-  return BuilderAccess::finish_verified(b);
+  times.ended("build");
+  Result<jit::Function> built = BuilderAccess::finish_verified(b);
+  times.ended("verify");
+  return built;
 }
 
 Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
   m.prepared.store(true, std::memory_order_relaxed);
   const uint64_t start = env_.events.wanted(EventKind::kDescribed) ? now_ns() : 0;
-  Result<jit::Function> built = ask_host(m);
+  EventTimes times(env_.events, EventKind::kDescribed);
+  Result<jit::Function> built = ask_host(m, times);
   if (!built) return built.error();
   jit::Function f = std::move(*built);
   if (Status s = check_callees(m, f); !s) return s.error();
@@ -162,11 +181,14 @@ Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
   if (env_.options.fuel != 0) jit::add_fuel(f);
   place_probes(m, f, observed);
   keep_body(m, f, first);
+  times.ended("plan probes");
   Event described = event_of(EventKind::kDescribed, m);
+  described.location = first_location(f);
   if (start != 0) {
     described.at_ns = now_ns();
     described.duration_ns = described.at_ns - start;
   }
+  described.details = times.details();
   env_.events.emit(described);
   return f;
 }

@@ -22,6 +22,8 @@
 
 namespace uptier::tiering {
 
+class EventTimes;
+
 class Describer {
  public:
   // `env` outlives this.
@@ -49,7 +51,7 @@ class Describer {
   Result<jit::Function> describe_anew(Method& m, Observed observed);
   void keep_body(Method& m, const jit::Function& f, bool first);
   Error refuse_unlike(Method& m);
-  Result<jit::Function> ask_host(Method& m);
+  Result<jit::Function> ask_host(Method& m, EventTimes& times);
   Status check_callees(const Method& m, const jit::Function& f) const;
   bool plans_at_once(Method& m, const jit::Function& f);
   void place_probes(Method& m, jit::Function& f, Observed observed);

@@ -16,6 +16,7 @@
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/body_profile.h"
 #include "tiering/compile/call_paths.h"
+#include "tiering/compile/event_times.h"
 #include "tiering/compile/guess_values.h"
 #include "tiering/compile/inlinees.h"
 #include "tiering/compile/kept_bodies.h"
@@ -42,6 +43,7 @@ Result<std::unique_ptr<Version>> MethodCompiler::make(Method& m, const Plan& pla
     return Error{ErrorCode::kUnsupported, "compilation failed by the stress plan"};
   }
   uint64_t start = now_ns(), cpu = thread_cpu_ns();
+  EventTimes times(env_.events, EventKind::kCompiled);
   auto v = std::make_unique<Version>();
   v->tier = plan.tier;
   v->copy = plan.copy;
@@ -49,16 +51,26 @@ Result<std::unique_ptr<Version>> MethodCompiler::make(Method& m, const Plan& pla
   v->from_host = plan.from_host;
   v->method = m.id;
   v->serial = next_serial();
-  Status s = m.info.own_code ? make_own(m, plan, *v) : make_ours(m, plan, *v);
+  Status s = m.info.own_code ? make_own(m, plan, *v, times) : make_ours(m, plan, *v, times);
   if (!s) return s.error();
   const uint64_t end = now_ns();
+  const bool at_loop =
+      plan.osr_loop.valid() && plan.osr_loop.index() < m.shape->loop_locations.size();
+  if (at_loop) v->loop_location = m.shape->loop_locations[plan.osr_loop.index()];
   v->compile_ns = end - start;
   v->compile_cpu_ns = thread_cpu_ns() - cpu;
-  env_.events.emit(event_of(EventKind::kCompiled, *v, end));
+  emit_compiled(*v, end, times);
   return v;
 }
 
-Status MethodCompiler::make_own(Method& m, const Plan& plan, Version& v) {
+void MethodCompiler::emit_compiled(const Version& v, uint64_t at_ns, EventTimes& times) const {
+  if (v.code != nullptr) times.inlined(v.code->tables().inlined);
+  Event e = event_of(EventKind::kCompiled, v, at_ns);
+  e.details = times.details();
+  env_.events.emit(e);
+}
+
+Status MethodCompiler::make_own(Method& m, const Plan& plan, Version& v, EventTimes& times) {
   MethodProfile seen;
   {
     HeldState lock(env_.state_mutex);
@@ -66,7 +78,9 @@ Status MethodCompiler::make_own(Method& m, const Plan& plan, Version& v) {
     seen = env_.observer.estimates.profile_of(m);
   }
   if (Status s = m.probes->schema().check(); !s) return s;
+  times.ended("profile");
   Result<HostCode> code = m.host.compile(plan, seen);
+  times.ended("host compiler");
   if (!code) return code.error();
   if (code->entry == nullptr) {
     return Error{ErrorCode::kInvalidInput, m.info.name + ": the host's code has no entry"};
@@ -120,18 +134,20 @@ jit::CompileInput input_of(const CompileEnv& env, const jit::Function& f, Method
 
 }  // namespace
 
-Status MethodCompiler::make_ours(Method& m, const Plan& plan, Version& v) {
+Status MethodCompiler::make_ours(Method& m, const Plan& plan, Version& v, EventTimes& times) {
   if (env_.stress.active(StressKind::kCode) && env_.stress.point(StressKind::kCode)) {
     env_.space.fail_allocation(1);
   }
-  return plan.tier == Tier::kBaseline ? make_baseline(m, plan, v) : make_optimized(m, plan, v);
+  return plan.tier == Tier::kBaseline ? make_baseline(m, plan, v, times)
+                                      : make_optimized(m, plan, v, times);
 }
 
-Status MethodCompiler::make_baseline(Method& m, const Plan& plan, Version& v) {
+Status MethodCompiler::make_baseline(Method& m, const Plan& plan, Version& v, EventTimes& times) {
   bool observed = plan.copy == Copy::kInstrumented;
   Result<jit::Function> f =
       describer_.describe(m, observed ? Describer::Observed::kYes : Describer::Observed::kNotYet);
   if (!f) return f.error();
+  times.ended("describe");
   CallPaths calls(env_, plan);
   bool checks = env_.options.tier != TierMode::kBaseline || !env_.options.stress.empty();
   bool to_host = m.info.host_resume != nullptr, asks = env_.stress.active(StressKind::kGuard);
@@ -143,6 +159,7 @@ Status MethodCompiler::make_baseline(Method& m, const Plan& plan, Version& v) {
                                                               .enterable = v.enterable,
                                                               .to_host = to_host,
                                                               .ask_to_leave = to_host && asks}));
+  times.ended("baseline compiler");
   learn_references(v, calls.reached());
   describer_.keep(std::move(*f));
   return s;
@@ -158,11 +175,13 @@ void MethodCompiler::take_poll_words(Version& v, uint32_t loops) {
 
 namespace {
 
-// Enforces Options::max_compile_ms, in processor time of the compiling thread.
+// Enforces Options::max_compile_ms, in processor time of the compiling thread, and times the passes.
 class CpuLimit final : public jit::CompileLimit {
  public:
-  explicit CpuLimit(uint64_t ms) : ms_(ms), end_(thread_cpu_ns() + ms * 1'000'000) {}
+  CpuLimit(uint64_t ms, EventTimes& times)
+      : ms_(ms), end_(thread_cpu_ns() + ms * 1'000'000), times_(times) {}
   bool over(const char* pass) override {
+    times_.ended(pass);
     if (thread_cpu_ns() > end_) pass_ = pass;
     return pass_ != nullptr;
   }
@@ -176,6 +195,7 @@ class CpuLimit final : public jit::CompileLimit {
 
  private:
   uint64_t ms_, end_;
+  EventTimes& times_;
   const char* pass_ = nullptr;
 };
 
@@ -192,11 +212,12 @@ Status MethodCompiler::check_size(const Method& m) const {
                    " instructions are not optimized, max_body = " + std::to_string(most)};
 }
 
-Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
+Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v, EventTimes& times) {
   if (Status s = check_size(m); !s) return s;
   Result<jit::Function> f = describer_.describe(m, Describer::Observed::kYes);
   if (!f) return f.error();
   if (Status s = check_size(m); !s) return s;
+  times.ended("describe");
   CallPaths calls(env_, plan);
   Inlinees inlinees(env_, m.id, v.serial, plan.use_profile);
   jit::BodyProfile seen = known_profile(m, plan, v);
@@ -236,11 +257,12 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
     if (!loop && plan.copy == Copy::kPlain) m.shape.made()->exits.compiled();
   }
   if (env_.options.osr_out) take_poll_words(v, f->loop_count);
-  CpuLimit limit(live.max_compile_ms);
+  CpuLimit limit(live.max_compile_ms, times);
   bool stressed = env_.stress.active(StressKind::kOsrOut);
   if (stressed) v.call_back(OsrOut::kNewer);
   bool may_guard = env_.bodies.have_guards() || env_.stress.active(StressKind::kGuard);
   std::vector<std::vector<float>> inlined;
+  times.ended("profile");
   Status s = take_code(
       env_, m, v,
       jit::compile_optimized(input_of(env_, *f, m.id, calls),
@@ -266,6 +288,7 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .poll = v.polls.words().data(),
                               .poll_all = stressed,
                               .ask_to_leave = slow || env_.stress.active(StressKind::kGuard)}));
+  times.ended("emit");
   if (s) v.code->set_polls(v.polls.words());
   if (s && loop_copy) {
     v.code->set_observed_loop(plan.osr_loop);
@@ -300,15 +323,16 @@ void MethodCompiler::note_origin_locked(const Method& m, const jit::BodyProfile&
 
 Result<std::unique_ptr<Version>> MethodCompiler::make_enterable(Method& m) {
   uint64_t start = now_ns();
+  EventTimes times(env_.events, EventKind::kCompiled);
   auto v = std::make_unique<Version>();
   v->method = m.id;
   assert(!m.info.own_code);
   v->enterable = true;
   v->serial = next_serial();
-  if (Status s = make_baseline(m, {.method = m.id}, *v); !s) return s.error();
+  if (Status s = make_baseline(m, {.method = m.id}, *v, times); !s) return s.error();
   const uint64_t end = now_ns();
   v->compile_ns = end - start;
-  env_.events.emit(event_of(EventKind::kCompiled, *v, end));
+  emit_compiled(*v, end, times);
   return v;
 }
 

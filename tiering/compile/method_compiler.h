@@ -23,6 +23,8 @@
 
 namespace uptier::tiering {
 
+class EventTimes;
+
 class MethodCompiler {
  public:
   using Parts = CompileEnv;
@@ -49,10 +51,11 @@ class MethodCompiler {
   uint64_t next_serial() { return serials_.fetch_add(1, std::memory_order_relaxed) + 1; }
   Options live_options() const;
   Status check_size(const Method& m) const;
-  Status make_own(Method& m, const Plan& plan, Version& v);
-  Status make_ours(Method& m, const Plan& plan, Version& v);
-  Status make_baseline(Method& m, const Plan& plan, Version& v);
-  Status make_optimized(Method& m, const Plan& plan, Version& v);
+  Status make_own(Method& m, const Plan& plan, Version& v, EventTimes& times);
+  Status make_ours(Method& m, const Plan& plan, Version& v, EventTimes& times);
+  Status make_baseline(Method& m, const Plan& plan, Version& v, EventTimes& times);
+  Status make_optimized(Method& m, const Plan& plan, Version& v, EventTimes& times);
+  void emit_compiled(const Version& v, uint64_t at_ns, EventTimes& times) const;
   void take_poll_words(Version& v, uint32_t loops);
   jit::BodyProfile known_profile(Method& m, const Plan& plan, Version& v);
   void note_origin_locked(const Method& m, const jit::BodyProfile& p, Version& v) const

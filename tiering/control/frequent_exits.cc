@@ -15,7 +15,8 @@ void FrequentExits::consider(Method& m, uint32_t exit) {
   m.shape.made()->exits.answer(exit, d.met, banned, policy_);
   if (!d.met || m.removed) return;
   observer_.decisions.log(m, e, policy_,
-                          "exit at " + m.shape->exits.name(exit, m.shape->positions) + ": ");
+                          "exit at " + m.shape->exits.name(exit, m.shape->positions) + ": ",
+                          m.shape->exits.unnamed(exit, m.shape->positions));
   if (m.shape->exits.is_guard(exit)) {
     if (!banned) return;
     withdraw_optimized(m);

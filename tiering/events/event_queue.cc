@@ -9,11 +9,13 @@ namespace uptier::tiering {
 WaitingEvent::WaitingEvent(const Event& e)
     : event(e),
       text(e.text),
-      decision(e.decision == nullptr ? nullptr : std::make_unique<DecisionRecord>(*e.decision)) {}
+      decision(e.decision == nullptr ? nullptr : std::make_unique<DecisionRecord>(*e.decision)),
+      details(e.details == nullptr ? nullptr : std::make_unique<EventDetails>(*e.details)) {}
 
 const Event& WaitingEvent::refer() {
   event.text = text;
   event.decision = decision.get();
+  event.details = details.get();
   return event;
 }
 

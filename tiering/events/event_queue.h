@@ -30,6 +30,7 @@ struct WaitingEvent {
   Event event;
   std::string text;
   std::unique_ptr<DecisionRecord> decision;
+  std::unique_ptr<EventDetails> details;
 };
 
 class EventQueue {

@@ -26,6 +26,7 @@ inline Event event_of(EventKind kind, const Version& v, uint64_t at_ns = 0) {
   e.tier = v.tier;
   e.copy = v.copy;
   e.loop = v.osr_loop;
+  e.location = v.loop_location;
   e.method = v.method;
   e.at_ns = at_ns;
   e.version = v.serial;
@@ -44,15 +45,20 @@ inline Event entered_event(const Version& v, uint64_t from) {
   return e;
 }
 
-// A frame left code of a version. `why` is static; `exit`: the exit's number in the method.
-inline Event left_event(const jit::Code& from, const char* why, uint32_t exit) {
+// A frame left code of a version. `to`: the code that it goes on in; null: the host's, or none. `why`
+// is static.
+inline Event left_event(const jit::Code& from, const jit::Code* to, const char* why,
+                        const jit::ExitRow& row) {
   Event e;
   e.kind = EventKind::kLeft;
   e.tier = Tier::kOptimized;
   e.method = from.method();
   e.version = from.serial();
+  e.other_version = to == nullptr ? 0 : to->serial();
   e.text = why;
-  e.count = exit;
+  e.body = from.method_of(from.tables().exit_frames[row.frames_at].body);
+  e.location = row.loc;
+  e.count = row.exit;
   return e;
 }
 

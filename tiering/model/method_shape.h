@@ -79,6 +79,7 @@ struct MethodShape {
   std::vector<uint32_t> block_weights;  // instructions by block site - 1
   jit::StaticShape static_shape;        // with a profile that outlives the process only; else empty
   jit::PositionTable positions;         // that the body was described with; may be empty
+  std::vector<uint32_t> loop_locations;  // by LoopId; 0: none
   // Belongs to the host: a caller may inline the body after the host was destroyed.
   const void* alias_scope = nullptr;
 

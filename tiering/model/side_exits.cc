@@ -129,6 +129,11 @@ std::string MethodExits::name(uint32_t exit, const jit::PositionTable& positions
   return what + " (" + guard_reason_name(s.reason) + (at.empty() ? ")" : ", " + at + ")");
 }
 
+uint32_t MethodExits::unnamed(uint32_t exit, const jit::PositionTable& positions) const {
+  const uint32_t location = sites_[exit].location;
+  return positions.find(location).empty() ? location : 0;
+}
+
 std::vector<ExitReport> MethodExits::report() const {
   std::vector<ExitReport> all;
   for (uint32_t e = 0; e < sites_.size(); ++e) {

@@ -50,6 +50,8 @@ class MethodExits {
   // Returns "guard 2 (type, @12)", "block 7 (unreached, @30)" or "site 9 (value, @41)", with the
   // position of the location if the table has one: "guard 2 (type, @12, fib.calc:4)".
   std::string name(uint32_t exit, const jit::PositionTable& positions) const;
+  // Returns its location if the table has no position of it.
+  uint32_t unnamed(uint32_t exit, const jit::PositionTable& positions) const;
   std::vector<ExitReport> report() const;
 
  private:

@@ -81,8 +81,9 @@ struct InlinedSlot {
 struct Version {
   Tier tier = Tier::kBaseline;
   Copy copy = Copy::kPlain;
-  LoopId osr_loop;         // the loop where it is entered; none for a normal entry
-  bool from_host = false;  // entered there from a frame of the host's interpreter
+  LoopId osr_loop;             // the loop where it is entered; none for a normal entry
+  bool from_host = false;      // entered there from a frame of the host's interpreter
+  uint32_t loop_location = 0;  // of that loop's header; 0: none
   bool enterable = false;  // baseline code for frames that exit optimized code; no call reaches it
   const void* entry = nullptr;
   std::unique_ptr<jit::Code> code;  // null for code made by the host

@@ -36,8 +36,9 @@ LoggedDecision DecisionLog::about(const Method& m) const {
 }
 
 void DecisionLog::log(const Method& m, const DecisionInputs& inputs, const PolicyOptions& options,
-                      std::string_view before) {
+                      std::string_view before, uint32_t location) {
   LoggedDecision d = about(m);
+  d.location = location;
   d.inputs = inputs;
   d.options = &options;
   d.reason = before;

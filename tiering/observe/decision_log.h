@@ -26,9 +26,9 @@ class DecisionLog {
   // out, the record is emitted, but not kept. Time and sequence are set here.
   void add(LoggedDecision d) UPTIER_REQUIRES(state_lock);
   // Logs a decision about a method that a rule of policy.h or value_policy.h has made from `inputs`
-  // and `options`. Its reason stands after `before`.
+  // and `options`. Its reason stands after `before`. `location`: of what it is about, or 0.
   void log(const Method& m, const DecisionInputs& inputs, const PolicyOptions& options,
-           std::string_view before = {}) UPTIER_REQUIRES(state_lock);
+           std::string_view before = {}, uint32_t location = 0) UPTIER_REQUIRES(state_lock);
   // Logs an observation about a method.
   void log(const Method& m, std::string_view action, std::string_view reason)
       UPTIER_REQUIRES(state_lock);

@@ -133,6 +133,7 @@ void PackedDecisions::pack_record(const LoggedDecision& d, Bytes& out) {
   append_varint(d.at_ns - before_.at_ns, out);
   before_.at_ns = d.at_ns;
   append_varint(d.method.number() + 1, out);  // none is 0
+  append_varint(d.location, out);
   append_varint(name, out);
   if (new_name) append_text(d.method_name, out);
   if (new_options) {
@@ -194,6 +195,7 @@ LoggedDecision PackedDecisions::Reader::next() {
   LoggedDecision d;
   d.at_ns = before_.at_ns += in_.number();
   d.method = MethodId(in_.small() - 1);
+  d.location = in_.small();
   d.method_name = word((head & kNewName) != 0);
   if ((head & kNewOptions) != 0) unpack(in_, before_.options);
   const uint8_t kind = head & kInputs;

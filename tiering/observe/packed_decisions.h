@@ -2,8 +2,8 @@
 //
 // Chunks of some 16 KiB, each of which can be read by itself:
 //
-//   record   head | time | method | name [text] | [options] | [calls, samples, iterations] |
-//            [inputs] | [action [text], priority] | [reason]
+//   record   head | time | method | location | name [text] | [options] |
+//            [calls, samples, iterations] | [inputs] | [action [text], priority] | [reason]
 //   head     which inputs, and which of the parts in brackets follow
 //
 // Numbers have 7 bits per byte. A time is the distance from the record before; options and inputs

@@ -206,6 +206,8 @@ Decision PolicyAdvisor::answer(Method& m, const sampler::Note& note, const Metho
     logged.reason = d.reason;
     logged.priority = d.priority;
   }
+  const bool at_loop = d.osr_loop.valid() && d.osr_loop.index() < m.shape->loop_locations.size();
+  if (at_loop) logged.location = m.shape->loop_locations[d.osr_loop.index()];
   assert(says(record_of(logged, 0, false), d));
   decisions_.add(logged);
   return d;

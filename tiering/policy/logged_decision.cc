@@ -32,6 +32,7 @@ void set_words(const MethodInputs& m, const PolicyOptions* o, DecisionRecord& r)
   r.action = logged_action(d);
   r.reason += d.reason;
   r.priority = d.priority;
+  r.location = d.location;
 }
 
 template <typename Snapshot>
@@ -61,6 +62,7 @@ DecisionRecord record_of(const LoggedDecision& d, uint64_t sequence, bool with_i
   r.samples = d.samples;
   r.loop_iterations = d.iterations;
   r.priority = d.priority;
+  r.location = d.location;
   std::visit(
       [&](const auto& inputs) {
         if constexpr (!std::is_same_v<decltype(inputs), const std::monostate&>) {

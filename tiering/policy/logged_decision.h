@@ -37,6 +37,7 @@ struct LoggedDecision {
   std::string_view action;
   std::string_view reason;  // with options: the words before those of the rule
   double priority = 0;
+  uint32_t location = 0;  // DecisionRecord::location
   // Of the method so far. With MethodInputs they are members of these, and not used here.
   uint64_t calls = 0, samples = 0, iterations = 0;
 };

@@ -189,8 +189,9 @@ void decisions_table(std::string& out, const Report& r, size_t shown) {
   line(out, "decisions: %zu, of which %zu change something", r.decisions.size(), rows.size());
   for (size_t i = 0; i < std::min(shown, rows.size()); ++i) {
     const DecisionRecord& d = *rows[i];
-    line(out, "  #%-5llu %-28s %-18s %s", ull(d.sequence), in_column(d.method_name).c_str(),
-         d.action.c_str(), d.reason.c_str());
+    const std::string at = d.source.empty() ? "" : ", at " + position_text(d.source[0]);
+    line(out, "  #%-5llu %-28s %-18s %s%s", ull(d.sequence), in_column(d.method_name).c_str(),
+         d.action.c_str(), d.reason.c_str(), at.c_str());
   }
   if (rows.size() > shown) more_line(out, "  ", rows.size() - shown, "decision");
 }

@@ -28,12 +28,17 @@ class BaselineFrames {
   BaselineFrames(Engine& engine, GuestWaits& guest_waits)
       : engine_(engine), guest_waits_(guest_waits) {}
 
-  // Makes the frames that the row describes, except the first `skipped`. `s`: the state of the
-  // frame that leaves the code `from`.
+  // Makes the frames that the row describes, and records that the frame left for a reason (static).
+  // `s`: the state of the frame that leaves the code `from`.
   jit::Leave leave_for_baseline(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row,
-                                uint32_t skipped) noexcept;
+                                const char* why) noexcept;
+  // The same for the callers of the innermost body only, and records nothing.
+  jit::Leave leave_callers_for_baseline(jit::LeaveState& s, const jit::Code& from,
+                                        const jit::ExitRow& row) noexcept;
 
  private:
+  jit::Leave make_frames(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row,
+                         uint32_t skipped, std::span<const jit::Code* const> to) noexcept;
   // Fills `to` with baseline code for each frame. Returns the first method that the host no longer
   // describes, or null.
   const Method* find_enterable(const jit::Code& from, const jit::ExitRow& row, uint32_t skipped,

@@ -39,10 +39,11 @@ jit::Leave Deopt::leave(jit::LeaveState& s, bool forced) noexcept {
   // The guard belongs to the method of the innermost body.
   Method& m = engine_.method(from.method_of(exit_frames_of(from, row).front().body).index());
   m.shape.made()->left.fetch_add(1, std::memory_order_relaxed);
-  note_left(engine_, from, forced ? "stress" : guard_reason_name(row.reason), row.exit);
+  const char* why = forced ? "stress" : guard_reason_name(row.reason);
   if (!forced) count_exit(m, row.exit);
-  return row.to_host ? leave_for_host(m, s, from, row)
-                     : baseline_frames_.leave_for_baseline(s, from, row, 0);
+  if (!row.to_host) return baseline_frames_.leave_for_baseline(s, from, row, why);
+  note_left(engine_, from, nullptr, why, row);
+  return leave_for_host(m, s, from, row);
 }
 
 jit::Leave Deopt::ask_to_leave(jit::LeaveState& s) noexcept {
@@ -85,7 +86,7 @@ jit::Leave Deopt::leave_for_host(Method& m, jit::LeaveState& s, const jit::Code&
   assert(c.exits_to_host != 0);
   --c.exits_to_host;
   if (c.pending_trap != 0) return jit::Leave::kTrap;
-  if (row.frames > 1) return baseline_frames_.leave_for_baseline(s, from, row, 1);
+  if (row.frames > 1) return baseline_frames_.leave_callers_for_baseline(s, from, row);
   jit::restore_saved(s, from);
   return jit::Leave::kReturn;
 }

@@ -30,6 +30,34 @@ Installer::Role Installer::role_of(const Version& v) {
   return v.copy == Copy::kInstrumented ? Role::kInstrumented : Role::kPlain;
 }
 
+// Returns the version in service that calls, or frames at the loop, reach in the place of `v`; null:
+// there is none.
+const Version* Installer::version_before(const Method& m, const Version& v) const {
+  const auto in_service = [](const std::atomic<const Version*>& of) {
+    const Version* now = of.load(std::memory_order_relaxed);
+    return usable(now) ? now : nullptr;
+  };
+  const uint32_t loop = v.osr_loop.valid() ? v.osr_loop.index() : 0;
+  switch (role_of(v)) {
+    case Role::kLoopCode:
+      return in_service((v.from_host ? m.shape->osr_from_host : m.shape->osr)[loop]);
+    case Role::kLoopCopy: {
+      const LoopCopy* copy = loop_copy(m, v.osr_loop);
+      return copy == nullptr ? nullptr : in_service(copy->version);
+    }
+    case Role::kEnterable: return in_service(m.enterable);
+    case Role::kInstrumented: return in_service(m.instrumented);
+    case Role::kPlain: return in_service(m.plain);
+    case Role::kObserving: return in_service(m.optimizing->copy);
+    case Role::kForValues:
+    case Role::kOptimized: {
+      const Version* optimized = in_service(m.optimized);
+      return optimized != nullptr ? optimized : in_service(m.plain);
+    }
+  }
+  return nullptr;
+}
+
 // All steps that may run out of memory come before threads can find the version.
 void Installer::install(Method& m, std::unique_ptr<Version> version) {
   assert(version != nullptr && !version->freed && !version->retired);
@@ -39,7 +67,10 @@ void Installer::install(Method& m, std::unique_ptr<Version> version) {
   Version* v = version.get();
   m.versions.push_back(std::move(version));
   engine_.in_service->note_version(m, *v);
-  engine_.events.emit(event_of(EventKind::kInstalled, *v, v->installed_ns));
+  Event installed = event_of(EventKind::kInstalled, *v, v->installed_ns);
+  const Version* before = version_before(m, *v);
+  installed.other_version = before == nullptr ? 0 : before->serial;
+  engine_.events.emit(installed);
   if (v->tier == Tier::kOptimized) note_optimized(m, *v);
   serve(m, *v);
   engine_.relay->note_changes(1);

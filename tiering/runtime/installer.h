@@ -40,6 +40,8 @@ class Installer {
   };
 
   static Role role_of(const Version& v);
+  const Version* version_before(const Method& m, const Version& v) const
+      UPTIER_REQUIRES(state_lock);
   void note_optimized(Method& m, const Version& v) UPTIER_REQUIRES(state_lock);
   void serve(Method& m, Version& v) UPTIER_REQUIRES(state_lock);
   void serve_optimized(Method& m, const Version& v) UPTIER_REQUIRES(state_lock);

@@ -13,9 +13,9 @@
 
 namespace uptier::tiering {
 
-void note_left(const Engine& engine, const jit::Code& from, const char* why,
-               uint32_t exit) noexcept {
-  if (AttachedThread* t = engine.here()) t->events.push(left_event(from, why, exit));
+void note_left(const Engine& engine, const jit::Code& from, const jit::Code* to, const char* why,
+               const jit::ExitRow& row) noexcept {
+  if (AttachedThread* t = engine.here()) t->events.push(left_event(from, to, why, row));
 }
 
 void note_moved(const Engine& engine, const Version& to, const jit::Code& from) noexcept {
@@ -50,8 +50,7 @@ jit::Leave OsrExit::poll(jit::LeaveState& s, const jit::Code& from,
   if (sticks) {
     raise_word(word, why);
     m.shape.made()->left.fetch_add(1, std::memory_order_relaxed);
-    note_left(engine_, from, "the code must not run any more", row.exit);
-    return baseline_frames_.leave_for_baseline(s, from, row, 0);
+    return baseline_frames_.leave_for_baseline(s, from, row, "the code must not run any more");
   }
   if (!newer) frame_moves_.ask_for_newer(m, loop, from, word);
   return jit::Leave::kStay;
@@ -64,8 +63,7 @@ jit::Leave OsrExit::stress_poll(Method& m, jit::LeaveState& s, const jit::Code& 
   if (!engine_.stress.point(StressKind::kOsrOut, from.serial(), loop)) return jit::Leave::kStay;
   if (engine_.stress.forced(StressKind::kOsrOut) % 3 == 0) {
     m.shape.made()->left.fetch_add(1, std::memory_order_relaxed);
-    note_left(engine_, from, "stress", row.exit);
-    return baseline_frames_.leave_for_baseline(s, from, row, 0);
+    return baseline_frames_.leave_for_baseline(s, from, row, "stress");
   }
   if (m.shape->osr[loop].load(std::memory_order_acquire) == nullptr) {
     guest_waits_.compile_now(m,

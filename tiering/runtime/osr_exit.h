@@ -27,9 +27,10 @@ class ObservedRounds;
 struct Version;
 
 // Records, for subscribers of events, that a frame of the calling thread left code at an exit, for
-// a reason (static); and that it moved to another version. Cost: a load if no subscriber wants it.
-void note_left(const Engine& engine, const jit::Code& from, const char* why,
-               uint32_t exit) noexcept;
+// a reason (static), and goes on in `to` (null: in the host's code, or not at all); and that it moved
+// to another version. Cost: a load if no subscriber wants it.
+void note_left(const Engine& engine, const jit::Code& from, const jit::Code* to, const char* why,
+               const jit::ExitRow& row) noexcept;
 void note_moved(const Engine& engine, const Version& to, const jit::Code& from) noexcept;
 
 class OsrExit {

@@ -79,7 +79,10 @@ Result<MethodId> Registry::add_method(Host& host, MethodInfo info) try {
     assert(m.ordinal == engine_.places.methods_seen());
     engine_.methods.put(std::move(made));
     assert(engine_.is_method(m.id));
-    engine_.events.emit(event_of(EventKind::kAdded, m, m.info.name));
+    Event is_added = event_of(EventKind::kAdded, m, m.info.name);
+    const EventDetails details{.key = m.info.key};
+    is_added.details = &details;
+    engine_.events.emit(is_added);
     return m.id;
   });
   if (!added && place->again) engine_.places.return_place(index);

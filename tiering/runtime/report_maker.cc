@@ -34,7 +34,8 @@ VersionReport report_of(const Version& v) {
   const uint64_t rows = v.code == nullptr ? 0 : v.code->tables().probes.size();
   return {v.tier,       v.copy,       v.osr_loop,
           v.code_bytes, v.compile_ns, v.retired.load(),
-          v.freed,      v.inlined,    rows * sizeof(jit::ProbeRow)};
+          v.freed,      v.inlined,    rows * sizeof(jit::ProbeRow),
+          v.serial};
 }
 
 MethodReport report_of(const Method& m) UPTIER_REQUIRES(state_lock) {
@@ -85,6 +86,11 @@ Report ReportMaker::make_report() const {
   decisions.each([&](uint64_t number, const LoggedDecision& d) {
     r.decisions.push_back(record_of(d, number));
   });
+  HeldState lock(engine_.state_mutex);
+  for (DecisionRecord& d : r.decisions) {
+    const Method* m = d.location == 0 ? nullptr : engine_.methods.known(d.method);
+    if (m != nullptr) d.source = positions_of(*m, d.location);
+  }
   return r;
 }
 

@@ -57,6 +57,7 @@ std::unique_ptr<Version> version_of(Version& from, std::unique_ptr<jit::Code> co
   v->copy = from.copy;
   v->osr_loop = from.osr_loop;
   v->from_host = from.from_host;
+  v->loop_location = from.loop_location;
   v->enterable = from.enterable;
   v->code = std::move(code);
   v->entry = v->code->entry();

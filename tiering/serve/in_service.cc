@@ -183,6 +183,7 @@ void InService::tell_native_tools(const Method& m, const Version& v) {
   if (v.enterable) name += " enterable";
   if (v.general != nullptr) name += " specialized";
   if (v.osr_loop.valid()) name += " osr " + std::to_string(v.osr_loop.index());
+  name += " v" + std::to_string(v.serial);  // joins it with records of events
   KnownPositions positions(methods_);
   native_tools_.add(*v.code, name, v.osr_loop.valid(), positions);
   if (v.guard.code.size() != 0) native_tools_.name(frameless(v.guard.code, name + " guard]"));

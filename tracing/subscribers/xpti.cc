@@ -6,7 +6,8 @@
 // A stream of ours is a stream there, with the same name and version. A construct is an event there,
 // whose name contains the place, "step (guest.src:3)", or our id, "sum [optimized] #12": the
 // generations of XPTI agree on nothing but the name (xpti_calls.h). The ids are those that other
-// tools show. XPTI knows no times: an event that is reported later happens there when it is reported.
+// tools show. Its metadata, as they are when it is first told, are metadata there, as texts, if the
+// library can register objects. XPTI knows no times: an event that is reported later happens there when it is reported.
 //
 // The bridge asks once for each stream and kind whether the dispatcher has a subscriber: when the
 // stream is announced or, for a user-defined kind, at its first event. Kinds without one cost nothing
@@ -170,11 +171,39 @@ class Xpti final : public Tool {
     payload.flags_of_new = payload.flags_of_old = kXptiHasName;
     uint64_t instance = 0;
     at->second = calls_.MakeEvent(kept, &payload, event_kind(kind), activity(kind), &instance);
+    if (at->second != nullptr) add_metadata(e, at->second);
     if (at->second == nullptr && !has_said_) {
       api().say(("the XPTI dispatcher makes no event of " + name).c_str());
       has_said_ = true;
     }
     return at->second;
+  }
+
+  // Before the event is handed out: later its receivers may be reading them.
+  void add_metadata(const uptier_trace_event* e, void* there) const {
+    if (calls_.RegisterObject == nullptr || calls_.AddMetadata == nullptr) return;
+    struct Visit {
+      const Xpti* tool;
+      void* there;
+    } visit{this, there};
+    api().each_metadata(
+        e,
+        [](void* user, uptier_trace_string key, const uptier_trace_value* value) {
+          const auto& v = *static_cast<Visit*>(user);
+          const char* name = v.tool->api().string_text(key);
+          const std::string text = v.tool->plain_text(*value);
+          const int32_t object =
+              v.tool->calls_.RegisterObject(text.c_str(), text.size(), kXptiText);
+          if (name != nullptr && object >= 0) v.tool->calls_.AddMetadata(v.there, name, object);
+          return 1;
+        },
+        &visit);
+  }
+
+  std::string plain_text(const uptier_trace_value& v) const {
+    if (v.kind != UPTIER_TRACE_STRING) return value_text(v);
+    const char* text = api().string_text(v.as.string);
+    return text == nullptr ? "" : text;
   }
 
   // Two constructs have two names, since XPTI takes equal names for the same construct.
@@ -208,6 +237,11 @@ bool find_calls(void* library, XptiCalls& calls, std::string& missing) {
   if (calls.name == nullptr) missing = "xpti" #name;
   UPTIER_XPTI_CALLS(UPTIER_XPTI_FIND)
 #undef UPTIER_XPTI_FIND
+#define UPTIER_XPTI_FIND_NEW(name, result, parameters) \
+  calls.name = reinterpret_cast<result(*) parameters>(::dlsym(library, "xpti" #name));
+  UPTIER_XPTI_NEW_CALLS(UPTIER_XPTI_FIND_NEW)
+#undef UPTIER_XPTI_FIND_NEW
+  if (calls.RegisterObject == nullptr) calls.AddMetadata = nullptr;
   return missing.empty();
 }
 

@@ -10,8 +10,11 @@
 //               word in new libraries and the seventh in old ones. A payload with the name alone can
 //               be read by both: nobody looks at a member whose flag is not set
 //   events      opaque
+//   metadata    a key and an object in new libraries, which can register objects; old ones cannot, and
+//               their function of the same name takes other arguments
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace uptier::tracing {
@@ -61,9 +64,16 @@ enum class XptiActivity : int { kUnknown = 0, kActive = 1, kOverhead = 2 };
     (uint8_t stream, uint16_t type, void* parent, void* event, uint64_t instance, const void*)) \
   X(CheckTraceEnabled, bool, (uint16_t stream, uint16_t type))
 
+// The same for functions that old libraries do not have, or have with other parameters.
+#define UPTIER_XPTI_NEW_CALLS(X)                                             \
+  X(RegisterObject, int32_t, (const char* bytes, size_t size, uint8_t kind)) \
+  X(AddMetadata, int, (void* event, const char* key, int32_t object))
+inline constexpr uint8_t kXptiText = 1;  // a kind of object
+
 struct XptiCalls {
 #define UPTIER_XPTI_MEMBER(name, result, parameters) result(*name) parameters = nullptr;
   UPTIER_XPTI_CALLS(UPTIER_XPTI_MEMBER)
+  UPTIER_XPTI_NEW_CALLS(UPTIER_XPTI_MEMBER)  // null in old libraries
 #undef UPTIER_XPTI_MEMBER
 };
 

@@ -50,7 +50,17 @@ std::string vlq(int64_t n) {
   return out;
 }
 
-// An independent reader of mappings: offset -> source, line and column from 0.
+// An index map with these maps, each from an offset on.
+std::string index_of(const std::vector<std::pair<uint32_t, std::string>>& maps) {
+  std::string sections;
+  for (const auto& [offset, map] : maps) {
+    sections += (sections.empty() ? "" : ",") + std::string(R"({"offset":{"line":0,"column":)") +
+                std::to_string(offset) + R"(},"map":)" + map + "}";
+  }
+  return R"({"version":3,"sections":[)" + sections + "]}";
+}
+
+// An independent reader of mappings: offset -> source, line and column from 0; source -1: no place.
 std::map<uint32_t, std::array<int64_t, 3>> decoded(const std::string& mappings) {
   const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::map<uint32_t, std::array<int64_t, 3>> all;
@@ -60,7 +70,8 @@ std::map<uint32_t, std::array<int64_t, 3>> decoded(const std::string& mappings) 
   unsigned shift = 0;
   for (char c : mappings + ",") {
     if (c == ',') {
-      if (field == 4) all[static_cast<uint32_t>(sums[0])] = {sums[1], sums[2], sums[3]};
+      const bool has_place = field == 4;
+      all[static_cast<uint32_t>(sums[0])] = {has_place ? sums[1] : -1, sums[2], sums[3]};
       field = 0;
       continue;
     }
@@ -81,11 +92,50 @@ TEST(SourceMap, each_mapping_of_a_compiler_is_found) {
   const auto all = decoded(nlohmann::json::parse(json)["mappings"]);
   EXPECT_GT(all.size(), 30u);
   for (const auto& [offset, place] : all) {
+    if (place[0] < 0) continue;
     const std::vector<SourceFrame> frames = lines->at(offset);
     ASSERT_EQ(frames.size(), 1u) << offset;
     EXPECT_EQ(frames[0], (SourceFrame{"", "/src/as/lines.ts", static_cast<uint32_t>(place[1] + 1),
                                       static_cast<uint32_t>(place[2] + 1)}));
   }
+}
+
+// The map of a compiler, cut into two parts of one module.
+TEST(SourceMap, an_index_map_is_its_parts_one_after_the_other) {
+  const std::string json = test::slurp(stored("as.wasm.map"));
+  Result<SourceLines> whole = mapped(json);
+  ASSERT_TRUE(whole.ok());
+  const nlohmann::json parsed = nlohmann::json::parse(json);
+  const auto all = decoded(parsed["mappings"]);
+  const uint32_t cut = std::next(all.begin(), static_cast<long>(all.size() / 2))->first;
+  std::string mappings[2];
+  std::array<int64_t, 4> before[2] = {};
+  before[1][0] = cut;
+  for (const auto& [offset, place] : all) {
+    const size_t part = offset < cut ? 0 : 1;
+    const std::array<int64_t, 4> now = {offset, place[0], place[1], place[2]};
+    if (!mappings[part].empty()) mappings[part] += ',';
+    const size_t numbers = place[0] < 0 ? 1 : 4;
+    for (size_t i = 0; i < numbers; ++i) {
+      mappings[part] += vlq(now[i] - before[part][i]);
+      before[part][i] = now[i];
+    }
+  }
+  nlohmann::json maps[2] = {parsed, parsed};
+  for (size_t part : {0u, 1u}) maps[part]["mappings"] = mappings[part];
+  maps[1]["sourceRoot"] = "/elsewhere";
+  Result<SourceLines> lines = mapped(index_of({{0, maps[0].dump()}, {cut, maps[1].dump()}}));
+  ASSERT_TRUE(lines.ok()) << lines.error().message;
+  int first = 0, second = 0;
+  for (uint32_t at = 0; at < 2000; ++at) {
+    std::vector<SourceFrame> expected = whole->at(at);
+    if (at >= cut && !expected.empty() && expected[0].line != 0)
+      expected[0].file = "/elsewhere/as/lines.ts";
+    ASSERT_EQ(lines->at(at), expected) << at;
+    (at < cut ? first : second) += expected.empty() ? 0 : 1;
+  }
+  EXPECT_GT(first, 10);
+  EXPECT_GT(second, 10);
 }
 
 // The bodies of as.wasm begin at 0x5f and lie one after the other.
@@ -130,8 +180,14 @@ TEST(SourceMap, each_refusal_names_the_place_and_the_rule) {
   EXPECT_EQ(refusal("[]"), "JSON at 0: it is not well-formed, or not a source map");
   EXPECT_EQ(refusal(map_of("") + "x"), "JSON at 52: it is not well-formed, or not a source map");
   EXPECT_EQ(refusal(R"({"version":2,"mappings":""})"), "version 2 is not supported; only 3 is");
-  EXPECT_EQ(refusal(R"({"version":3,"sections":[]})"),
-            "it is an index map, which has other maps inside: not supported");
+  EXPECT_EQ(refusal(R"({"version":3,"sections":[]})"), "its source map has no mappings");
+  EXPECT_EQ(refusal(R"({"version":2,"sections":[]})"), "version 2 is not supported; only 3 is");
+  EXPECT_EQ(refusal(R"({"version":3,"sections":[{"offset":{"line":0,"column":9}}]})"),
+            "sections at 25: a section has no map of its own");
+  EXPECT_EQ(refusal(index_of({{0, index_of({})}})),
+            "sections at 87: there is an index map inside of another");
+  EXPECT_EQ(refusal(index_of({{0, map_of("SAAA")}, {9, map_of("AAAA")}})),
+            "sections at 121: it begins before the end of the section before it");
   EXPECT_EQ(refusal(map_of("")), "its source map has no mappings");
   EXPECT_EQ(refusal(map_of("AAAA,!")),
             "mappings at 5: a number is not base64 VLQ, or has more than 32 bits");
