@@ -12,6 +12,7 @@
 #include "sampler/fuel.h"
 #include "tiering/base/state_lock.h"
 #include "tiering/control/stack_sampling.h"
+#include "tiering/image/image_code.h"
 #include "tiering/model/positions.h"
 #include "tiering/runtime/backtrace.h"
 #include "tiering/runtime/code_entries.h"
@@ -99,6 +100,7 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
       reports_(engine_, guest_.unattached),
       timeline_(engine_, reports_),
       saving_(engine_, makers_.intake, flushes_, timeline_),
+      images_(engine_),
       options_(engine_) {
   engine_.guest = &guest_;
   engine_.attachments = &attachments_;
@@ -254,6 +256,19 @@ Report RuntimeImpl::report() const { return reports_.report(); }
 Report RuntimeImpl::make_report() const { return reports_.make_report(); }
 SavedReport RuntimeImpl::saved_report() const { return reports_.saved_report(); }
 Profile RuntimeImpl::profile() const { return reports_.profile(); }
+Result<ImageMade> RuntimeImpl::write_image(const std::string& file,
+                                           std::span<const MethodId> methods) try {
+  const Engine::Delivery delivery(engine_);
+  if (forked()) return Engine::forked_error();
+  if (Status s = engine_.events.check_change("write_image"); !s) return s.error();
+  return images_.write(file, methods);
+} catch (const std::exception&) { return out_of_memory("write_image"); }
+ImageReport RuntimeImpl::image_report() const try {
+  return forked() ? ImageReport() : engine_.image->report();
+} catch (const std::exception&) { return {}; }
+bool RuntimeImpl::image_has(const ContentHash& content) const {
+  return !forked() && engine_.image->has(content);
+}
 Status RuntimeImpl::save_profile() {
   const Engine::Delivery delivery(engine_);
   if (Status s = engine_.events.check_change("save_profile"); !s) return s;

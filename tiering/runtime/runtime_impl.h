@@ -13,6 +13,7 @@
 #include "tiering/runtime/flushes.h"
 #include "tiering/runtime/guest.h"
 #include "tiering/runtime/host_stacks.h"
+#include "tiering/runtime/image_maker.h"
 #include "tiering/runtime/loop_reports.h"
 #include "tiering/runtime/option_changes.h"
 #include "tiering/runtime/place_taking.h"
@@ -73,6 +74,10 @@ class RuntimeImpl final : public Runtime {
   SavedReport saved_report() const override;
   Profile profile() const override;
   Status save_profile() override;
+  Result<ImageMade> write_image(const std::string& file,
+                                std::span<const MethodId> methods) override;
+  ImageReport image_report() const override;
+  bool image_has(const ContentHash& content) const override;
   Result<uint64_t> attach_data(std::string_view type, std::string_view metadata,
                                std::span<const std::byte> data) override;
   Status attach_data(DataSource& source) override;
@@ -117,6 +122,7 @@ class RuntimeImpl final : public Runtime {
   ReportMaker reports_;
   TimelineMaker timeline_;
   Saving saving_;
+  ImageMaker images_;
   OptionChanges options_;
   std::unique_ptr<LiveDoor> door_;  // null without Options::listen
 };

@@ -58,6 +58,7 @@ std::unique_ptr<Version> version_of(Version& from, std::unique_ptr<jit::Code> co
   v->osr_loop = from.osr_loop;
   v->from_host = from.from_host;
   v->enterable = from.enterable;
+  v->from_image = from.from_image;
   v->code = std::move(code);
   v->entry = v->code->entry();
   v->method = from.method;
