@@ -36,22 +36,22 @@ ContentHash content_hash(std::span<const std::span<const uint8_t>> pieces);
 
 // What became of Options::image, so far.
 struct ImageReport {
-  std::string file;     // empty: there is none
-  std::string problem;  // why the file is not used; empty: it is
-  uint64_t bytes = 0;   // of the file
-  uint64_t methods = 0;  // in the image, of all contents
-  uint64_t placed = 0;   // methods whose first code came from the image
-  uint64_t refused = 0;  // methods that were in it and were compiled nevertheless
+  std::string file;           // empty: there is none
+  std::string problem;        // why the file is not used; empty: it is
+  uint64_t bytes = 0;         // of the file
+  uint64_t methods = 0;       // in the image, of all contents
+  uint64_t placed = 0;        // methods whose first code came from the image
+  uint64_t refused = 0;       // methods that were in it and were compiled nevertheless
   std::string first_refused;  // why the first of them was
-  double open_ms = 0;    // time to read and check the file
+  double open_ms = 0;         // time to read and check the file
 };
 
 // What write_image has written.
 struct ImageMade {
   uint64_t methods = 0;
-  uint64_t bytes = 0;       // of the file
-  uint64_t code_bytes = 0;  // of machine code in it
-  uint64_t left_out = 0;    // methods that no image can have
+  uint64_t bytes = 0;          // of the file
+  uint64_t code_bytes = 0;     // of machine code in it
+  uint64_t left_out = 0;       // methods that no image can have
   std::string first_left_out;  // the name of the first of them, and why
 };
 
@@ -67,7 +67,8 @@ class Images {
   // The file is replaced at once, and has mode 0600. Thread: any, attached or not, not in Host::build.
   // Errors: kUnsupported if the options of the runtime rule images out (the message says which);
   // kIo; kResourceExhausted. Cost: that of the first calls of all these methods.
-  virtual Result<ImageMade> write_image(const std::string& file, std::span<const MethodId> methods) {
+  virtual Result<ImageMade> write_image(const std::string& file,
+                                        std::span<const MethodId> methods) {
     (void)file, (void)methods;
     return Error{ErrorCode::kUnsupported, "write_image: this runtime makes no images"};
   }

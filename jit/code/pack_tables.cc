@@ -89,9 +89,9 @@ Status check(const CodeTables& t) {
   if (!t.exits.empty() || !t.exit_frames.empty() || !t.exit_values.empty()) return only("exits");
   if (!t.entries.empty() || t.baseline_frame != 0 || !t.saved.empty()) return only("entries");
   const auto inlined = [](const auto& r) { return r.body != 0; };
-  const bool own = std::ranges::none_of(t.traps, inlined) && std::ranges::none_of(t.calls, inlined) &&
-                   std::ranges::none_of(t.probes, inlined) &&
-                   std::ranges::none_of(t.lines, inlined);
+  const bool own =
+      std::ranges::none_of(t.traps, inlined) && std::ranges::none_of(t.calls, inlined) &&
+      std::ranges::none_of(t.probes, inlined) && std::ranges::none_of(t.lines, inlined);
   if (!own) return only("rows of inlined bodies");
   return {};
 }

@@ -108,7 +108,8 @@ Result<RecordedCode> record_baseline(const CompileInput& in, const BaselineReque
     return Error{ErrorCode::kUnsupported, "only plain copies without exits are recorded"};
   }
   if (const char* what = unnamed_in(in.function)) {
-    return Error{ErrorCode::kUnsupported, std::string(what) + ", which has no name outside of the process"};
+    return Error{ErrorCode::kUnsupported,
+                 std::string(what) + ", which has no name outside of the process"};
   }
   return compile(in, r, true, [](baseline::BaselineCompiler& c) { return c.record(); });
 }

@@ -272,8 +272,8 @@ class CodeBuffer {
   // With note_refs():
   MethodId refs_of_;
   std::vector<CodeRef> refs_;
-  uint32_t words_open_ = 0;  // words of the method without method_word_used()
-  uint32_t word_at_ = 0;     // of the last one
+  uint32_t words_open_ = 0;        // words of the method without method_word_used()
+  uint32_t word_at_ = 0;           // of the last one
   const char* unnamed_ = nullptr;  // what cannot be recorded
 };
 

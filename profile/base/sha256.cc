@@ -43,8 +43,8 @@ void blocks_portable(State& state, const std::byte* at, size_t count) {
     for (int i = 0; i < 64; ++i) {
       const uint32_t one = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) +
                            ((e & f) ^ (~e & g)) + kRound[i] + w[i];
-      const uint32_t two = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) +
-                           ((a & b) ^ (a & c) ^ (b & c));
+      const uint32_t two =
+          (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
       h = g, g = f, f = e, e = d + one, d = c, c = b, b = a, a = one + two;
     }
     const State added{a, b, c, d, e, f, g, h};

@@ -10,10 +10,10 @@
 namespace uptier::profile {
 
 struct ImageKey {
-  Bytes build;              // the build id of the object that has the library in it
-  Bytes processor;          // features of the processor
-  uint64_t layout = 0;      // a hash of the structures that code knows
-  std::string options;      // the options that change code, "name=value ..."
+  Bytes build;          // the build id of the object that has the library in it
+  Bytes processor;      // features of the processor
+  uint64_t layout = 0;  // a hash of the structures that code knows
+  std::string options;  // the options that change code, "name=value ..."
 
   friend bool operator==(const ImageKey&, const ImageKey&) = default;
 };

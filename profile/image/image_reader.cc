@@ -14,9 +14,7 @@ Error broken(uint64_t at, const char* rule) {
   return corrupt("offset " + std::to_string(at) + ": " + rule);
 }
 
-uint32_t bit_of(ImageKind k) {
-  return 1u << (static_cast<uint16_t>(k) - kFirstImageType);
-}
+uint32_t bit_of(ImageKind k) { return 1u << (static_cast<uint16_t>(k) - kFirstImageType); }
 
 // Returns the record that begins here, whole and undamaged, header and padding included.
 Result<ByteSpan> whole_record(ByteSpan file, uint64_t at, uint32_t sequence) {
@@ -57,7 +55,8 @@ Result<ImageView> ImageView::open(ByteSpan file) {
     Result<ByteSpan> record = whole_record(file, at, sequence);
     if (!record) return record.error();
     const uint64_t content = load<uint64_t>(*record, 8);
-    const ByteSpan payload = record->subspan(kRecordHeader, content - (kRecordHeader - kChunkHeader));
+    const ByteSpan payload =
+        record->subspan(kRecordHeader, content - (kRecordHeader - kChunkHeader));
     const auto type = load<uint16_t>(*record, 4);
     const bool header = type == static_cast<uint16_t>(ImageKind::kHeader);
     if (header != (sequence == 0)) return broken(at, "the header is not the first record");

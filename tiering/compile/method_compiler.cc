@@ -132,14 +132,18 @@ bool MethodCompiler::checks_loops() const {
   return env_.options.tier != TierMode::kBaseline || !env_.options.stress.empty();
 }
 
-// Returns whether the first plain code was in an image. A record of no use is ignored.
+// Returns whether the plain code was in an image. A record of no use is ignored.
 Result<bool> MethodCompiler::take_from_image(Method& m, const Plan& plan, Version& v) {
-  const bool first = plan.copy == Copy::kPlain && !v.enterable && !m.has_shape();
-  if (!first || !env_.image.is_open() || !describer_.may_wait(m)) return false;
+  const bool plain = plan.copy == Copy::kPlain && !v.enterable;
+  const bool fresh = !m.has_shape();
+  // Code that was evicted comes from there again, unless it was described in between.
+  if (!plain || !(fresh || m.shape->undescribed) || !env_.image.is_open() ||
+      !describer_.may_wait(m))
+    return false;
   Result<ImageCode::Body> body = env_.image.place(m);
   if (!body && body.error().code == ErrorCode::kResourceExhausted) return body.error();
   if (!body) return false;
-  describer_.learn_imaged(m, std::move(body->shape));
+  if (fresh) describer_.learn_imaged(m, std::move(body->shape));
   v.from_image = true;
   Status s = take_code(env_, m, v, std::move(body->code));
   learn_references(v, body->callees);
@@ -178,8 +182,9 @@ Result<MethodCompiler::Recorded> MethodCompiler::record(Method& m) {
   if (!m.shape->positions.empty()) return cannot("it has positions in sources");
   const Plan plan{.method = m.id};
   CallPaths calls(env_, plan);
-  Result<jit::RecordedCode> code = jit::record_baseline(
-      input_of(env_, *f, m.id, calls), {.loop_checks = checks_loops(), .probes = &m.probes->plan()});
+  Result<jit::RecordedCode> code =
+      jit::record_baseline(input_of(env_, *f, m.id, calls),
+                           {.loop_checks = checks_loops(), .probes = &m.probes->plan()});
   if (!code) return code.error();
   Recorded r{std::move(*code), jit::static_shape(*f)};
   describer_.keep(std::move(*f));

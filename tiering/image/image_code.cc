@@ -77,8 +77,7 @@ Result<ImageCode::Body> ImageCode::place(Method& m) {
   const Error none{ErrorCode::kNotFound, "the image does not have the method"};
   if (!is_open()) return none;
   const ContentHash content = m.host.content(m.id);
-  const profile::ImageView::Content* of =
-      content.known() ? view_->find(hash_of(content)) : nullptr;
+  const profile::ImageView::Content* of = content.known() ? view_->find(hash_of(content)) : nullptr;
   if (of == nullptr) return none;
   const profile::ByteSpan record = view_->find(*of, m.info.key.function_index);
   if (record.empty()) return none;

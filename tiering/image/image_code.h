@@ -36,7 +36,8 @@ namespace uptier::tiering {
 Status allows_images(const Options& options);
 // Returns the key of images that this process can use. `lines`: code has rows of lines. Errors:
 // kUnsupported if the library has no build id.
-Result<profile::ImageKey> image_key(const Options& options, const jit::CodeSpace& space, bool lines);
+Result<profile::ImageKey> image_key(const Options& options, const jit::CodeSpace& space,
+                                    bool lines);
 
 class ImageCode {
  public:

@@ -14,12 +14,10 @@ namespace {
 // FNV-1a over what code knows of structures.
 constexpr uint64_t layout_hash() {
   constexpr std::array<uint64_t, 12> kKnown = {
-      sizeof(sampler::MethodState),   sizeof(sampler::ThreadContext),
-      sampler::kMethodsOffset,        sampler::kStackLimitOffset,
-      sampler::kRuntimeOffset,        sampler::kPendingTrapOffset,
-      sampler::kCallCountdownOffset,  sampler::kLoopCountdownOffset,
-      sampler::kSlabOffset,           sampler::kOptimizedSlabOffset,
-      sampler::kBlockMethods,         jit::CodeSpace::kLine};
+      sizeof(sampler::MethodState),  sizeof(sampler::ThreadContext), sampler::kMethodsOffset,
+      sampler::kStackLimitOffset,    sampler::kRuntimeOffset,        sampler::kPendingTrapOffset,
+      sampler::kCallCountdownOffset, sampler::kLoopCountdownOffset,  sampler::kSlabOffset,
+      sampler::kOptimizedSlabOffset, sampler::kBlockMethods,         jit::CodeSpace::kLine};
   uint64_t hash = 0xcbf29ce484222325;
   for (uint64_t n : kKnown) {
     for (int shift = 0; shift < 64; shift += 8) hash = (hash ^ (n >> shift & 0xff)) * 0x100000001b3;
@@ -28,8 +26,7 @@ constexpr uint64_t layout_hash() {
 }
 
 Error ruled_out(const char* option, const char* why) {
-  return {ErrorCode::kUnsupported,
-          std::string("option ") + option + " rules images out: " + why};
+  return {ErrorCode::kUnsupported, std::string("option ") + option + " rules images out: " + why};
 }
 
 }  // namespace
@@ -57,9 +54,7 @@ Result<profile::ImageKey> image_key(const Options& o, const jit::CodeSpace& spac
                  "the library was linked without a build id; link with -Wl,--build-id"};
   }
   key.build = own->build_id;
-  for (uint64_t word : jit::cpu_features()) {
-    profile::ByteWriter(key.processor).u64(word);
-  }
+  for (uint64_t word : jit::cpu_features()) { profile::ByteWriter(key.processor).u64(word); }
   key.layout = layout_hash();
   const auto flag = [&](const char* name, bool on) {
     key.options += std::string(key.options.empty() ? "" : " ") + name + (on ? "=on" : "=off");

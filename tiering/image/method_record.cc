@@ -42,7 +42,8 @@ void append_refs(const MethodRecord& r, Bytes& out) {
     append_varint(static_cast<uint64_t>(ref.kind) | static_cast<uint64_t>(ref.symbol.kind) << 3,
                   out);
     if (ref.symbol.kind == Symbol::Kind::kOwn) append_varint(ref.plus, out);
-    if (ref.symbol.kind == Symbol::Kind::kOwn || ref.symbol.kind == Symbol::Kind::kRuntime) continue;
+    if (ref.symbol.kind == Symbol::Kind::kOwn || ref.symbol.kind == Symbol::Kind::kRuntime)
+      continue;
     append_varint(ref.symbol.number, out);
     if (ref.symbol.kind == Symbol::Kind::kHostCode) append_varint(ref.symbol.offset, out);
   }
@@ -90,7 +91,8 @@ bool read_refs(VarintReader& in, MethodRecord& r) {
                        fits_kind(ref.kind, ref.symbol.kind);
     if (!known) return false;
     if (ref.symbol.kind == Symbol::Kind::kOwn) ref.plus = in.small();
-    if (ref.symbol.kind == Symbol::Kind::kOwn || ref.symbol.kind == Symbol::Kind::kRuntime) continue;
+    if (ref.symbol.kind == Symbol::Kind::kOwn || ref.symbol.kind == Symbol::Kind::kRuntime)
+      continue;
     ref.symbol.number = in.small();
     if (ref.symbol.kind == Symbol::Kind::kHostCode) ref.symbol.offset = in.number();
   }

@@ -19,8 +19,9 @@ uint64_t address_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
 }  // namespace
 
 std::vector<const void*> routines_of(const jit::Helpers& h) {
-  std::vector<const void*> all{h.loop_slow_plain, h.loop_slow_instrumented, h.trap_exit, h.leave,
-                               h.ask_to_leave,    h.scalable_count64,       h.scalable_count32};
+  std::vector<const void*> all{h.loop_slow_plain, h.loop_slow_instrumented, h.trap_exit,
+                               h.leave,           h.ask_to_leave,           h.scalable_count64,
+                               h.scalable_count32};
   all.insert(all.end(), std::begin(h.probes), std::end(h.probes));
   return all;
 }

@@ -50,7 +50,8 @@ class SymbolNames {
 // Finds what names mean in this process.
 class SymbolValues {
  public:
-  SymbolValues(const jit::Helpers& helpers, const jit::StubTable& stubs, const MethodTable& methods);
+  SymbolValues(const jit::Helpers& helpers, const jit::StubTable& stubs,
+               const MethodTable& methods);
   // Takes the objects of an image. Those that are not loaded have no functions.
   void set_objects(std::span<const profile::Bytes> build_ids);
 
@@ -68,7 +69,7 @@ class SymbolValues {
   const MethodTable& methods_;
   std::vector<const void*> routines_;
   struct Found {
-    uintptr_t base = 0;  // 0 in executables that are not relocated
+    uintptr_t base = 0;                                 // 0 in executables that are not relocated
     std::vector<std::pair<uintptr_t, uintptr_t>> code;  // empty: not loaded
   };
   std::vector<Found> objects_;

@@ -31,16 +31,15 @@ Status check_writers(const std::string& path, const char* what, const struct sta
                              ", neither this user nor root");
   }
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return refused(path, std::string(what) + " can be written by its group or others; run chmod go-w");
+    return refused(path,
+                   std::string(what) + " can be written by its group or others; run chmod go-w");
   }
   return {};
 }
 
 int open_again(int folder, const char* name, int flags) {
   int fd;
-  do {
-    fd = ::openat(folder, name, flags | O_CLOEXEC);
-  } while (fd < 0 && errno == EINTR);
+  do { fd = ::openat(folder, name, flags | O_CLOEXEC); } while (fd < 0 && errno == EINTR);
   return fd;
 }
 
@@ -48,8 +47,9 @@ int open_again(int folder, const char* name, int flags) {
 
 Result<TrustedFile> TrustedFile::read(const std::string& path, uint64_t most) {
   const size_t slash = path.rfind('/');
-  const std::string folder_name =
-      slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  const std::string folder_name = slash == path.npos ? "."
+                                  : slash == 0       ? "/"
+                                                     : path.substr(0, slash);
   const std::string name = slash == path.npos ? path : path.substr(slash + 1);
   const OwnFd folder(open_again(AT_FDCWD, folder_name.c_str(), O_PATH | O_DIRECTORY));
   if (folder.get() < 0) return io_error(path, "cannot open its folder", errno);
@@ -65,9 +65,9 @@ Result<TrustedFile> TrustedFile::read(const std::string& path, uint64_t most) {
   const auto size = static_cast<uint64_t>(info.st_size);
   if (size == 0) return refused(path, "it is empty");
   if (size > most) {
-    return Error{ErrorCode::kResourceExhausted,
-                 path + ": it has " + std::to_string(size) + " bytes, and at most " +
-                     std::to_string(most) + " are read"};
+    return Error{ErrorCode::kResourceExhausted, path + ": it has " + std::to_string(size) +
+                                                    " bytes, and at most " + std::to_string(most) +
+                                                    " are read"};
   }
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, kFlags, -1, 0);

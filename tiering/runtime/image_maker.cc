@@ -47,8 +47,8 @@ Result<MethodRecord> record_of(const Method& m, const MethodCompiler::Recorded& 
     record.refs.push_back(*named);
   }
   const size_t blocks = record.block_weights.size();
-  const bool whole = record.static_shape.per_call.size() == blocks &&
-                     record.static_shape.in_loop.size() == blocks;
+  const bool whole =
+      record.static_shape.per_call.size() == blocks && record.static_shape.in_loop.size() == blocks;
   if (whole) return record;
   return Error{ErrorCode::kUnsupported, "its blocks have no sites"};
 }

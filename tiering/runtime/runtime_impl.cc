@@ -16,6 +16,7 @@
 #include "tiering/model/positions.h"
 #include "tiering/runtime/backtrace.h"
 #include "tiering/runtime/code_entries.h"
+#include "tiering/runtime/image_maker.h"
 #include "tiering/runtime/ir_text.h"
 #include "tiering/runtime/live_door.h"
 #include "tiering/runtime/shutdown.h"
@@ -100,7 +101,6 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
       reports_(engine_, guest_.unattached),
       timeline_(engine_, reports_),
       saving_(engine_, makers_.intake, flushes_, timeline_),
-      images_(engine_),
       options_(engine_) {
   engine_.guest = &guest_;
   engine_.attachments = &attachments_;
@@ -261,7 +261,7 @@ Result<ImageMade> RuntimeImpl::write_image(const std::string& file,
   const Engine::Delivery delivery(engine_);
   if (forked()) return Engine::forked_error();
   if (Status s = engine_.events.check_change("write_image"); !s) return s.error();
-  return images_.write(file, methods);
+  return ImageMaker(engine_).write(file, methods);
 } catch (const std::exception&) { return out_of_memory("write_image"); }
 ImageReport RuntimeImpl::image_report() const try {
   return forked() ? ImageReport() : engine_.image->report();

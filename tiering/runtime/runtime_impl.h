@@ -13,7 +13,6 @@
 #include "tiering/runtime/flushes.h"
 #include "tiering/runtime/guest.h"
 #include "tiering/runtime/host_stacks.h"
-#include "tiering/runtime/image_maker.h"
 #include "tiering/runtime/loop_reports.h"
 #include "tiering/runtime/option_changes.h"
 #include "tiering/runtime/place_taking.h"
@@ -122,7 +121,6 @@ class RuntimeImpl final : public Runtime {
   ReportMaker reports_;
   TimelineMaker timeline_;
   Saving saving_;
-  ImageMaker images_;
   OptionChanges options_;
   std::unique_ptr<LiveDoor> door_;  // null without Options::listen
 };
