@@ -54,6 +54,7 @@ struct RunCommand {
   std::string trace;                 // file for the trace, or ""
   std::string coverage;              // file for the coverage of source lines, or ""
   std::string events;                // file for the host's events (events.h), or ""
+  std::string image_out;             // file for an image of the code that ran, or ""
   std::string probes;                // directory for files of pseudo-probes (pseudo_probe.h), or ""
   double timeout = 0;                // seconds that the program may take; 0: any number
   uint64_t fuel = 0;                 // calls and iterations that it may run; 0: any number
@@ -63,6 +64,21 @@ struct RunCommand {
   bool trap_unknown = false;  // imported functions that nobody has: a call traps, linking succeeds
 };
 int run(const RunCommand& c);
+
+// `uptier image`.
+struct ImageCommand {
+  Options options;
+  std::string module;
+  std::string output;
+  std::string profile;  // only functions that this profile has; "": all
+  bool explicit_bounds = false;
+  bool json = false;
+};
+// Compiles a module's functions ahead of time.
+int image_make(const ImageCommand& c);
+int image_show(const std::string& file, bool json);
+// Says whether a run with these options would use an image; `module` may be "".
+int image_check(const std::string& file, const std::string& module, const ImageCommand& c);
 
 int trace_dump(const std::string& file, bool json);
 int trace_validate(const std::string& file, bool json);

@@ -12,6 +12,7 @@
 
 #include "tools/commands.h"
 #include "tools/fail.h"
+#include "tools/image_words.h"
 #include "tools/leave.h"
 #include "tools/nearest.h"
 #include "tools/not_negative.h"
@@ -120,6 +121,8 @@ struct Commands {
   std::string other_file;
   ProfileViewWords profile_view_words;
   ProfileWords profile_words;
+  ImageWords image_words;
+  std::string image;  // of `run`
   bool json = false;
 
   // Adds a command, which the help names. Returns null if its name is not among the words: nobody
@@ -160,6 +163,11 @@ struct Commands {
                     "samples.unsymbolized.txt, samples.perfscript.txt; samples stacks 1000 times a "
                     "second if no rate is given")
         ->type_name("DIR");
+    run->add_option("--image", image, "takes code from this file of `uptier image`")
+        ->type_name("FILE");
+    run->add_option("--image-out", c.image_out,
+                    "writes the code of all functions that ran to FILE, for --image")
+        ->type_name("FILE");
     run->add_flag("--listen{on}", c.listen,
                   "lets `uptier top` see where time goes, through a socket of this user: --listen, "
                   "or --listen=PATH; samples stacks 100 times a second if no rate is given");
@@ -204,6 +212,7 @@ struct Commands {
       settle(run_command.shown, run_command.trace, run_command.coverage);
       if (!run_command.coverage.empty()) words.imply_coverage();
       if (!run_command.listen.empty()) words.listen(run_command.listen);
+      if (!image.empty()) words.image(image);
       if (!run_command.probes.empty()) words.keep_code();
       code = with_options(words, run_command, run_fn, true);
     });
@@ -239,6 +248,11 @@ struct Commands {
     profile->require_subcommand(1);
     profile_view_words.add_to(*profile, code);
     profile_words.add_to(*profile, code);
+  }
+
+  void add_image() {
+    CLI::App* image_app = add("image", "compiles prog.wasm ahead of time");
+    if (image_app != nullptr) image_words.add_to(*image_app, words, code);
   }
 
   void add_ir() {
@@ -527,6 +541,7 @@ int main(int argc, char** argv) try {
   commands.add_run();
   commands.add_trace();
   commands.add_profile();
+  commands.add_image();
   commands.add_ir();
   commands.add_compile();
   commands.add_report();

@@ -66,6 +66,7 @@ int show_options(const Options& o, bool json) {
   }
   UPTIER_EMBEDDER_OPTIONS(X)
   rows.push_back(row("profile", group, o.profile, "", "text", ""));
+  rows.push_back(row("image", group, o.image, "", "text", ""));
   rows.push_back(row("listen", group, o.listen, "", "text", ""));
   group = "research";
   UPTIER_RESEARCH_OPTIONS(X)

@@ -241,7 +241,24 @@ constexpr size_t kSmallModule = 256 << 10;
 
 wasm::Bodies bodies_of(const RunCommand& c, const wasm::ModuleBytes& bytes) {
   const bool meanwhile = !c.options.profile.empty() && bytes.size() <= kSmallModule;
-  return c.lazy_validation || meanwhile ? wasm::Bodies::kLater : wasm::Bodies::kValidated;
+  return c.lazy_validation || meanwhile || !c.options.image.empty() ? wasm::Bodies::kLater
+                                                                    : wasm::Bodies::kValidated;
+}
+
+// Whether the bodies were validated when the image was made. Says so if the image is of something else.
+bool is_imaged(const RunCommand& c, Runtime& runtime, wasm::Module& module, wasm::Bounds bounds) {
+  if (c.options.image.empty() || !runtime.image_report().problem.empty()) return false;
+  if (runtime.image_has(module.content(bounds))) return true;
+  fail(kOk, "the image is not used: " + c.options.image + ": it is not of " + c.module +
+                " as this command runs it");
+  return false;
+}
+
+// Writes the image of the code that ran. Returns the exit code of a program that ended with 0.
+int write_image(const RunCommand& c, Runtime& runtime) {
+  if (c.image_out.empty()) return kOk;
+  Result<ImageMade> made = runtime.write_image(c.image_out, {});
+  return made ? int{kOk} : fail(kFailed, made.error().message);
 }
 
 // `sink` may be null; it gets the last events when this returns.
@@ -277,7 +294,8 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
   std::optional<TimeLimit> time_limit(std::in_place, runtime, c.timeout);
   ThreadScope attached(runtime);
   if (!attached.status()) return fail(kFailed, attached.status().error().message);
-  if (bodies == wasm::Bodies::kLater && !c.lazy_validation) {
+  const bool imaged = is_imaged(c, runtime, *module, bounds_of(module->info(), engine_options));
+  if (bodies == wasm::Bodies::kLater && !c.lazy_validation && !imaged) {
     // Nothing has run, so there is nothing to be saved.
     Status valid = module->validate_bodies();
     if (!valid) leave(fail(kRefused, c.module + ": " + valid.error().message));
@@ -312,11 +330,12 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
                             ? kOk
                             : write_coverage(runtime, c.module, *module, c.coverage,
                                              c.options.tier == TierMode::kInstrumented);
+    const int written = write_image(c, runtime);
     const int kept = tell_of_profile(runtime, c.options, saved);
     stream.reset();
     const int told = finish_events();
     const int probed = c.probes.empty() ? kOk : write_pseudo_probes(runtime, c.probes);
-    for (const int failed : {shown, covered, kept, told, probed}) {
+    for (const int failed : {shown, covered, written, kept, told, probed}) {
       if (code == kOk) code = failed;
     }
   } catch (const std::bad_alloc&) {
@@ -334,6 +353,10 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
 }  // namespace
 
 int run(const RunCommand& c) {
+  if (c.lazy_validation && !c.image_out.empty()) {
+    return fail(kUsage,
+                "--image-out: an image vouches for valid bodies; leave out --lazy-validation");
+  }
   if (int code = start_events(c.events); code != kOk) return code;
   if (!c.probes.empty() && make_probe_folder(c.probes) != kOk) return kFailed;
   // Read once, not mapped: exactly the validated bytes are compiled, even if the file changes.

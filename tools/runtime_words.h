@@ -25,6 +25,8 @@ class RuntimeWords {
   void keep_code() { set_first("keep_code", "on"); }
   // Puts the process's socket there.
   void listen(const std::string& where) { set_first("listen", where); }
+  // Takes code from this image.
+  void image(const std::string& file) { set_first("image", file); }
   // Sets the options that a table of loops needs: every call is observed, and code never changes.
   void imply_loops();
   // Has blocks counted by themselves: counts that follow from those of edges are not always exact.

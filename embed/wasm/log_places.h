@@ -39,6 +39,7 @@ class LogPlaces {
  public:
   // Adds a place. Errors: kInvalidInput, with the request and the rule that it breaks.
   Status add(const ModuleInfo& info, Runtime& runtime, std::string_view request);
+  bool empty() const { return places_.empty(); }
   // Returns the places in a function, by offset.
   std::span<const LogPlace> find(uint32_t function) const;
 

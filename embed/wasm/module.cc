@@ -91,6 +91,16 @@ struct Module::MethodSet final : Host, FunctionMethods {
         count(m.info_.functions.size() - m.info_.imported_functions),
         numbers(static_cast<Number*>(std::calloc(std::max<size_t>(count, 1), sizeof(Number)))) {}
   Status build(MethodId m, FunctionBuilder& b) override { return module.build(*this, m, b); }
+  ContentHash content(MethodId) noexcept override {
+    std::call_once(hashed, [&] { hash = module.content(bounds); });
+    return hash;
+  }
+  Result<MethodId> callee(MethodId, uint32_t function) override {
+    const bool own = function >= module.info_.imported_functions &&
+                     function - module.info_.imported_functions < count;
+    if (!own) return Error{ErrorCode::kNotFound, "the module has no such function of its own"};
+    return module.add_method(*this, function);
+  }
   SourcePositions positions(MethodId, uint32_t location) override {
     return module.positions(location);
   }
@@ -106,6 +116,8 @@ struct Module::MethodSet final : Host, FunctionMethods {
   std::unique_ptr<Number[], Free> numbers;
   // With the module's mutex.
   std::unordered_map<uint32_t, uint32_t> function_of;  // of methods, by number()
+  std::once_flag hashed;
+  ContentHash hash;
 };
 
 Module::MethodSet& Module::set_of(Bounds bounds) { return *sets_[static_cast<size_t>(bounds)]; }
@@ -113,6 +125,21 @@ Module::MethodSet& Module::set_of(Bounds bounds) { return *sets_[static_cast<siz
 Result<MethodId> Module::method(Bounds bounds, uint32_t function) try {
   return add_method(set_of(bounds), function);
 } catch (const std::exception&) { return out_of_memory(); }
+
+// Log places are numbered by the runtime, and coverage is counted at an address.
+ContentHash Module::content(Bounds bounds) {
+  if (covered_size_ != 0 || !log_places_.empty()) return {};
+  std::call_once(hashed_, [&] {
+    const std::span<const uint8_t> bytes[] = {info_.bytes};
+    bytes_hash_ = content_hash(bytes);
+  });
+  constexpr uint8_t kForm[] = "uptier wasm module 1";
+  const uint8_t guards[] = {static_cast<uint8_t>(bounds)};
+  const std::span numbers(reinterpret_cast<const uint8_t*>(type_ids_.data()),
+                          type_ids_.size() * sizeof(uint32_t));
+  const std::span<const uint8_t> pieces[] = {kForm, bytes_hash_.bytes, guards, numbers};
+  return content_hash(pieces);
+}
 
 Result<std::vector<MethodId>> Module::methods(Bounds bounds) try {
   MethodSet& set = set_of(bounds);

@@ -14,6 +14,7 @@
 #include "embed/wasm/module_info.h"
 #include "embed/wasm/vmctx.h"
 #include "uptier/host.h"
+#include "uptier/image.h"
 #include "uptier/result.h"
 #include "uptier/thread_safety.h"
 
@@ -78,6 +79,11 @@ class Module {
   // EngineOptions::cover. Code writes them; read them when none runs.
   std::span<const uint8_t> covered() const { return {covered_.get(), covered_size_}; }
 
+  // Returns a hash of all that the module's methods depend on: its bytes, the guards of its memory and
+  // the numbers of its types in the engine. None for modules with log places or coverage. Cost: the
+  // first call hashes the module's bytes.
+  ContentHash content(Bounds bounds);
+
   // Returns the method of an own function (not of an import), registering it if it has none yet.
   // Errors: kResourceExhausted when the runtime has no room.
   Result<MethodId> method(Bounds bounds, uint32_t function);
@@ -125,6 +131,8 @@ class Module {
   CheckedLock<std::mutex> lines_mutex_;
   bool lines_read_ UPTIER_GUARDED_BY(lines_mutex_) = false;
   std::unique_ptr<SourceLines> lines_ UPTIER_GUARDED_BY(lines_mutex_);  // null: there are none
+  std::once_flag hashed_;
+  ContentHash bytes_hash_;
   std::vector<uint32_t> by_name_;  // exports, as they are looked up
   std::unique_ptr<uint8_t[], Free> covered_;
   size_t covered_size_ = 0;

@@ -29,6 +29,7 @@
 
 #include "uptier/builder.h"
 #include "uptier/ids.h"
+#include "uptier/image.h"
 #include "uptier/plan.h"
 #include "uptier/positions.h"
 #include "uptier/profile.h"
@@ -112,6 +113,24 @@ class Host {
   virtual SourcePositions positions(MethodId, uint32_t location) {
     (void)location;
     return {};
+  }
+
+  // Returns a hash of everything that the description of a method depends on: the program, and the
+  // host's own choices. Two processes in which the hash and MethodKey::function_index of a method are
+  // equal must describe it alike, constants included, where methods of the same host stand for each
+  // other by their function indices. So a description that contains addresses or numbers that the
+  // process has drawn must have none. Code of methods with a hash can come from images (image.h). The default: none.
+  //
+  // Thread: any, several at a time. Called once for each first call while there is an image, and by
+  // write_image. Exceptions: none.
+  virtual ContentHash content(MethodId) noexcept { return {}; }
+  // Returns the method of this host with a function index, registering it if there is none yet: code
+  // of `caller` that comes from an image calls it. `build` would have called it the same way. Thread,
+  // locks, exceptions: as for `build`. The default implementation refuses, and then only methods
+  // without direct calls come from images.
+  virtual Result<MethodId> callee(MethodId caller, uint32_t function_index) {
+    (void)caller, (void)function_index;
+    return Error{ErrorCode::kUnsupported, "the host does not find callees by their index"};
   }
 
   // Returns an object that stands for the meaning of alias classes (opcodes.h): methods for which

@@ -248,6 +248,9 @@ struct Options {
   // that it has by then. In its name %p stands for the process's id, %h for the host's name, %t for
   // the time, %c for the least number that is free, %% for %. Empty: none.
   std::string profile;
+  // An image (image.h): first calls take code from it instead of compiling. Whoever can write the file
+  // decides what the process runs. Empty: none. A file that must not be used is named in the log.
+  std::string image;
   // A Unix socket on which the process tells its user, and nobody else, where its time goes
   // (uptier/live_time.h, `uptier top`). "on": a socket named by the process's id, in a directory of
   // the user's own below $XDG_RUNTIME_DIR or /tmp, which is made. Otherwise the path of the socket,
@@ -262,7 +265,7 @@ struct Options {
   void* log_user = nullptr;
 
   // Reads UPTIER_<FIELD> for every row (and UPTIER_STRESS, UPTIER_OPT_RANGE, UPTIER_TIME_LOOPS,
-  // UPTIER_PROFILE, UPTIER_LISTEN) through secure_getenv. Other variables are ignored. Errors: as
+  // UPTIER_PROFILE, UPTIER_IMAGE, UPTIER_LISTEN) through secure_getenv. Other variables are ignored. Errors: as
   // for `set`.
   static Result<Options> from_env();
   // Sets one field from text; bytes also as 64K, 64M or 1G (of 1,024). Errors: kNotFound, or

@@ -28,6 +28,7 @@
 #include "uptier/host.h"
 #include "uptier/host_data.h"
 #include "uptier/ids.h"
+#include "uptier/image.h"
 #include "uptier/log_format.h"
 #include "uptier/opcodes.h"
 #include "uptier/options.h"
@@ -117,8 +118,8 @@ enum class Sampling : uint8_t { kByOptions, kOff, kEvery };
 // forked. File descriptors are shared with the parent, as for every file. All this relies on a
 // pthread_atfork handler, which vfork, posix_spawn and clone do not run.
 //
-// Data of the host in the profiles of a runtime: host_data.h.
-class Runtime : public HostData {
+// Data of the host in the profiles of a runtime: host_data.h. Code made ahead of time: image.h.
+class Runtime : public HostData, public Images {
  public:
   // Creates a runtime. `sink` (may be null, not owned, must outlive the runtime) receives the
   // trace. `policy` (likewise) replaces the library's policy, see policy.h. If the system refuses a

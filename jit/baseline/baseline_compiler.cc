@@ -34,7 +34,8 @@ TargetAssembler::Input assembler_input(const BaselineCompiler::Input& in, bool h
           .observes_loops = instrumented && plan != nullptr && !plan->loops.empty(),
           .holds_countdown = holds_countdown,
           .plan = plan,
-          .block_rows = instrumented || in.compile.block_rows};
+          .block_rows = instrumented || in.compile.block_rows,
+          .records = in.records};
 }
 
 }  // namespace

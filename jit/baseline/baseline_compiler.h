@@ -34,6 +34,7 @@ class BaselineCompiler {
     const FrameLayout& frame;
     const Liveness& live;
     bool check_stack;
+    bool records = false;  // record() follows, not publish()
   };
   explicit BaselineCompiler(const Input& in);
 
@@ -41,6 +42,7 @@ class BaselineCompiler {
   // Bytes below the frame pointer.
   uint32_t frame_size() const { return a_.frame_size(); }
   Result<std::unique_ptr<Code>> publish() { return a_.publish(); }
+  Result<RecordedCode> record() { return a_.record(); }
 
  private:
   using Label = TargetAssembler::Label;

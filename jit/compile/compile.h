@@ -16,6 +16,7 @@
 #include "jit/code/code.h"
 #include "jit/code/compile_input.h"
 #include "jit/code/poll_words.h"
+#include "jit/code/recorded_code.h"
 #include "jit/ir/param_value.h"
 #include "jit/opt/compile_limit.h"
 #include "jit/opt/inlinee.h"
@@ -90,6 +91,10 @@ struct OptimizeRequest {
 // kResourceExhausted the budget, kInvalidInput a bug that the verifier or the assembler caught; in
 // each case nothing was installed.
 Result<std::unique_ptr<Code>> compile_baseline(const CompileInput& in, const BaselineRequest& r);
+// The same without a place, for another process (recorded_code.h): plain copies only. Errors: also
+// kUnsupported for a body that holds something of this process that has no name: a constant ref, or
+// the thread's fuel.
+Result<RecordedCode> record_baseline(const CompileInput& in, const BaselineRequest& r);
 Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const OptimizeRequest& r);
 
 }  // namespace uptier::jit

@@ -1,6 +1,7 @@
 #include "jit/baseline/baseline_compiler.h"
 #include "jit/compile/compile.h"
 #include "jit/frontend/attach_deopts.h"
+#include "jit/ir/fuel_flag.h"
 #include "jit/ir/is_call.h"
 
 namespace uptier::jit {
@@ -54,9 +55,24 @@ Status check(const CompileInput& in, const BaselineRequest& r) {
   return {};
 }
 
-}  // namespace
+// Returns what a body holds that belongs to this process and has no name; or null.
+const char* unnamed_in(const Function& f) {
+  for (Block b : f.layout) {
+    for (InstId id : f.block(b).insts) {
+      const Inst& i = f.inst(id);
+      const Shape shape = info(i.op).shape;
+      const bool ref = i.op == Opcode::kConst && f.type_of(i.result) == Type::kRef && i.imm != 0;
+      if (ref) return "a constant address";
+      if ((shape == Shape::kLoad || shape == Shape::kStore) && is_fuel(i)) return "fuel";
+    }
+  }
+  return nullptr;
+}
 
-Result<std::unique_ptr<Code>> compile_baseline(const CompileInput& in, const BaselineRequest& r) {
+// `finish` takes the compiler that has run.
+template <typename Finish>
+auto compile(const CompileInput& in, const BaselineRequest& r, bool records, Finish finish)
+    -> decltype(finish(std::declval<baseline::BaselineCompiler&>())) {
   if (Status s = check(in, r); !s.ok()) return s.error();
   Liveness live = compute_liveness(in.function);
   FrameLayout frame = layout_frame(in.function, live);
@@ -70,15 +86,32 @@ Result<std::unique_ptr<Code>> compile_baseline(const CompileInput& in, const Bas
   const Function& f = guards != 0 ? with_exits : in.function;
   bool check_stack = makes_calls(in.function) || frame.size > kSmallFrame / 2;
   for (;;) {
-    baseline::BaselineCompiler compiler({in, f, r, frame, live, check_stack});
+    baseline::BaselineCompiler compiler({in, f, r, frame, live, check_stack, records});
     compiler.run();
     if (compiler.frame_size() > kLargestFrame) {
       return Error{ErrorCode::kUnsupported, in.function.name + ": the frame exceeds 1 MiB"};
     }
     // The number of spill slots is known only now; the second attempt is the last.
-    if (check_stack || compiler.frame_size() <= kSmallFrame) return compiler.publish();
+    if (check_stack || compiler.frame_size() <= kSmallFrame) return finish(compiler);
     check_stack = true;
   }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Code>> compile_baseline(const CompileInput& in, const BaselineRequest& r) {
+  return compile(in, r, false, [](baseline::BaselineCompiler& c) { return c.publish(); });
+}
+
+Result<RecordedCode> record_baseline(const CompileInput& in, const BaselineRequest& r) {
+  if (r.copy != Copy::kPlain || r.enterable || r.to_host) {
+    return Error{ErrorCode::kUnsupported, "only plain copies without exits are recorded"};
+  }
+  if (const char* what = unnamed_in(in.function)) {
+    return Error{ErrorCode::kUnsupported,
+                 std::string(what) + ", which has no name outside of the process"};
+  }
+  return compile(in, r, true, [](baseline::BaselineCompiler& c) { return c.record(); });
 }
 
 }  // namespace uptier::jit

@@ -15,6 +15,7 @@ BaselineAssembler::BaselineAssembler(const Input& in)
       values_(b_, in.frame, in.holds_countdown ? 1u << kCountdown.id() : 0),
       readers_(in.frame.size / 8 + 1),
       writer_(in.frame.size / 8 + 1, UINT32_MAX) {
+  if (in.records) b_.note_refs(in.method);
   if (!in.block_rows) b_.omit_block_rows();
   b_.begin_body();
   std::fill(std::begin(source_), std::end(source_), int8_t{-1});
@@ -78,6 +79,11 @@ Result<std::unique_ptr<Code>> BaselineAssembler::publish() {
   // Code that a failing guard continues in may exceed the budget: without it, the guard could not
   // leave.
   return b_.publish(in_.space, 0, in_.method, in_.enterable);
+}
+
+Result<RecordedCode> BaselineAssembler::record() {
+  b_.tables().frame_size = frame_size_;
+  return b_.record(0);
 }
 
 }  // namespace uptier::jit::x64

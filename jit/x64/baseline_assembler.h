@@ -57,6 +57,7 @@ class BaselineAssembler {
     bool holds_countdown = false;     // kCountdown holds no values
     const ProbePlan* plan = nullptr;  // of the instrumented copy; null: the default one
     bool block_rows = true;           // the code gets CodeTables::probes
+    bool records = false;             // record() follows, not publish()
   };
   explicit BaselineAssembler(const Input& in);
 
@@ -74,6 +75,7 @@ class BaselineAssembler {
   // Bytes below rbp; after finish().
   uint32_t frame_size() const { return frame_size_; }
   Result<std::unique_ptr<Code>> publish();
+  Result<RecordedCode> record();
 
   // ---- Control flow (baseline_control.cc)
   Label new_label() { return b_.new_label(); }

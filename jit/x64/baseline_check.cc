@@ -21,14 +21,21 @@ Mem BaselineAssembler::loop_countdown() {
   return b_.method_word(kScratch, in_.method, sampler::kLoopCountdownOffset, 4);
 }
 
-void BaselineAssembler::load_countdown() { a_.mov(kCountdown.r32(), loop_countdown()); }
+void BaselineAssembler::load_countdown() {
+  a_.mov(kCountdown.r32(), loop_countdown());
+  b_.method_word_used();
+}
 
-void BaselineAssembler::store_countdown() { a_.mov(loop_countdown(), kCountdown.r32()); }
+void BaselineAssembler::store_countdown() {
+  a_.mov(loop_countdown(), kCountdown.r32());
+  b_.method_word_used();
+}
 
 uint32_t BaselineAssembler::loop_check(uint32_t loop, bool held) {
   LoopSlow s{loop, b_.new_label(), b_.new_label(), held, tables_.size()};
   if (in_.instrumented) {
     a_.inc(loop_countdown());
+    b_.method_word_used();
     a_.jns(s.slow);
   } else {
     count_down(held);
@@ -42,6 +49,7 @@ uint32_t BaselineAssembler::loop_check(uint32_t loop, bool held) {
 void BaselineAssembler::count_down(bool in_register) {
   if (in_register) return static_cast<void>(a_.dec(kCountdown.r32()));
   a_.dec(loop_countdown());
+  b_.method_word_used();
 }
 
 bool BaselineAssembler::jump_past_check(uint32_t check) {
@@ -62,10 +70,10 @@ void BaselineAssembler::emit_loop_slow() {
   for (const LoopSlow& s : loop_slow_) {
     b_.bind(s.slow);
     if (s.held) store_countdown();
-    a_.mov(x86::edi, imm(in_.method.index()));
+    b_.load_method_index(x86::edi, in_.method);
     a_.mov(x86::esi, imm(s.loop));
     a_.mov(x86::rdx, x86::rbp);
-    a_.mov(x86::rcx, imm(reinterpret_cast<uintptr_t>(in_.helpers.runtime)));
+    b_.load_address(x86::rcx, in_.helpers.runtime);
     b_.call_address(in_.instrumented ? in_.helpers.loop_slow_instrumented
                                      : in_.helpers.loop_slow_plain);
     b_.jump_untracked(x86::rax);

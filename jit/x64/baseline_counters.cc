@@ -10,6 +10,7 @@ namespace uptier::jit::x64 {
 
 void BaselineAssembler::load_slab() {
   a_.mov(kScratch, b_.method_word(kScratch, in_.method, sampler::kSlabOffset, 8));
+  b_.method_word_used();
   a_.mov(slab(), kScratch);
 }
 

@@ -185,7 +185,7 @@ uint32_t CodeBuffer::call_address(const void* target) {
     rel32({0xe8}, target);
     return 5;
   }
-  asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(target)));
+  load_address(x86::r11, target);
   return call_register(x86::r11);
 }
 
@@ -203,7 +203,7 @@ uint32_t CodeBuffer::call_register(const Gp& target) {
 
 void CodeBuffer::jump_address(const void* target) {
   if (space_.contains(target)) return rel32({0xe9}, target);
-  asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(target)));
+  load_address(x86::r11, target);
   asm_.jmp(x86::r11);
 }
 
@@ -227,7 +227,7 @@ uint32_t CodeBuffer::call_cell(const void* cell) {
     rel32({0xff, 0x15}, cell);
     return 6;
   }
-  asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(cell)));
+  load_address(x86::r11, cell);
   uint32_t from = offset();
   asm_.call(x86::qword_ptr(x86::r11));
   return offset() - from;
@@ -235,13 +235,13 @@ uint32_t CodeBuffer::call_cell(const void* cell) {
 
 void CodeBuffer::jump_cell(const void* cell) {
   if (space_.contains(cell)) return rel32({0xff, 0x25}, cell);
-  asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(cell)));
+  load_address(x86::r11, cell);
   asm_.jmp(x86::qword_ptr(x86::r11));
 }
 
 void CodeBuffer::compare_word_with_0(const void* word) {
   if (!space_.contains(word)) {
-    asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(word)));
+    load_address(x86::r11, word);
     asm_.cmp(x86::dword_ptr(x86::r11), imm(0));
     return;
   }
@@ -251,18 +251,69 @@ void CodeBuffer::compare_word_with_0(const void* word) {
   asm_.embed(kBytes, sizeof kBytes);
 }
 
-void CodeBuffer::load_context(const Gp& dst) { load_tls(dst, sampler::context_tls_offset()); }
+// ---- Things of the process ----------------------------------------------------------------------
+
+void CodeBuffer::note_refs(MethodId m) {
+  assert(m.valid() && offset() == 0);
+  refs_of_ = m;
+}
+
+// Notes the field that ends the instruction emitted last, and checks that it is the one.
+void CodeBuffer::note_ref(CodeRef::Kind kind, uint64_t contents, const void* target,
+                          uint32_t plus) {
+  if (!refs_of_.valid()) return;
+  const uint32_t bytes = size_of(kind), at = offset() - bytes;
+  const asmjit::Section* part = in_cold_ ? cold_section_ : holder_.textSection();
+  const bool found = std::memcmp(part->data() + (at & ~kColdPart), &contents, bytes) == 0;
+  if (!found) unnamed_ = "a field of this process in an unknown place";
+  refs_.push_back({at, kind, plus, target});
+}
+
+// The form with an immediate of 8 bytes, whatever the address is: it differs from process to process.
+void CodeBuffer::load_address(const Gp& dst, const void* address) {
+  const auto bits = reinterpret_cast<uintptr_t>(address);
+  if (!refs_of_.valid()) return static_cast<void>(asm_.mov(dst.r64(), imm(bits)));
+  uint8_t bytes[10] = {static_cast<uint8_t>(dst.id() < 8 ? 0x48 : 0x49),
+                       static_cast<uint8_t>(0xb8 + (dst.id() & 7))};
+  std::memcpy(bytes + 2, &bits, sizeof bits);
+  asm_.embed(bytes, sizeof bytes);
+  note_ref(CodeRef::Kind::kAddress, bits, address);
+}
+
+void CodeBuffer::load_context(const Gp& dst) {
+  load_tls(dst, sampler::context_tls_offset(), CodeRef::Kind::kContext);
+}
 
 Mem CodeBuffer::method_word(const Gp& dst, MethodId m, uint32_t at, uint32_t bytes) {
-  load_tls(dst, sampler::context_tls_offset() + sampler::block_tls_offset(m.index()));
+  load_tls(dst, sampler::context_tls_offset() + sampler::block_tls_offset(m.index()),
+           CodeRef::Kind::kBlock);
+  if (refs_of_.valid() && m != refs_of_) unnamed_ = "a word of another method";
+  ++words_open_;
+  word_at_ = at;
   return x86::ptr(dst, static_cast<int32_t>(sampler::method_offset(m.index()) + at), bytes);
 }
 
-void CodeBuffer::load_tls(const Gp& dst, int64_t offset) {
+void CodeBuffer::method_word_used() {
+  --words_open_;
+  if (!refs_of_.valid()) return;
+  note_ref(CodeRef::Kind::kMethodWord, sampler::method_offset(refs_of_.index()) + word_at_, nullptr,
+           word_at_);
+}
+
+void CodeBuffer::load_method_index(const Gp& dst, MethodId m) {
+  if (!refs_of_.valid()) return static_cast<void>(asm_.mov(dst.r32(), imm(m.index())));
+  LibrarysOwn own(*this);  // the field must be there, whatever its contents
+  asm_.mov(dst.r32(), imm(m.index()));
+  if (m != refs_of_) unnamed_ = "the number of another method";
+  note_ref(CodeRef::Kind::kMethodIndex, m.index());
+}
+
+void CodeBuffer::load_tls(const Gp& dst, int64_t offset, CodeRef::Kind kind) {
   // The displacement is negative and absolute; asmjit takes it as a sign-extended address.
   Mem context = x86::ptr_abs(static_cast<uint64_t>(offset), 8);
   context.setSegment(x86::fs);
   asm_.mov(dst.r64(), context);
+  note_ref(kind, static_cast<uint64_t>(offset));
 }
 
 // ---- Publishing -------------------------------------------------------------------------------
@@ -357,6 +408,7 @@ void CodeBuffer::number_offsets() {
     number(l.end);
   }
   for (Rel32& r : rel32_) number(r.at);
+  for (CodeRef& r : refs_) number(r.offset);
   assert(std::is_sorted(tables_.traps.begin(), tables_.traps.end(),
                         [](const TrapRow& a, const TrapRow& b) { return a.offset < b.offset; }));
 }
@@ -398,45 +450,34 @@ void CodeBuffer::list_distances() {
   }
 }
 
-// Tells the assembler where its sections lie.
-Status CodeBuffer::place(const CodeSpan& span) {
+// Tells the assembler where its sections lie: `cold_at` bytes apart.
+Status CodeBuffer::place(int64_t cold_at) {
   holder_.textSection()->setOffset(0);
-  if (cold_section_ != nullptr) {
-    cold_section_->setOffset(static_cast<uint64_t>(span.cold_data() - span.data()));
-  }
+  if (cold_section_ != nullptr) cold_section_->setOffset(static_cast<uint64_t>(cold_at));
   bool done = holder_.resolveUnresolvedLinks() == asmjit::kErrorOk &&
               !holder_.hasUnresolvedLinks() && !holder_.hasRelocEntries();
   if (done) return {};
   return Error{ErrorCode::kInvalidInput, "assembler: a label was never bound"};
 }
 
-// Writes the bytes to where they will be published, and fills in the fields that depend on their
-// place.
-Status CodeBuffer::link(const CodeSpan& span) {
-  uint32_t hot = span.hot_size();
-  const uint8_t* text = holder_.textSection()->data();
-  uint8_t* to = span.writable();
+void CodeBuffer::copy_parts(uint8_t* to) const {
+  const uint32_t hot = hot_bytes(), cold = cold_bytes();
   if (cold_section_ == nullptr) {
-    std::memcpy(to, text, span.size());
-  } else {
-    if (hot != 0) std::memcpy(to, text, hot);
-    if (span.cold_size() != 0) std::memcpy(to + hot, cold_section_->data(), span.cold_size());
+    std::memcpy(to, holder_.textSection()->data(), hot + cold);
+    return;
   }
-  auto address = [&](uint32_t at) {
-    return at < hot ? span.data() + at : span.cold_data() + (at - hot);
-  };
-  for (const Rel32& r : rel32_) {
-    int64_t distance = static_cast<const uint8_t*>(r.target) - (address(r.at) + 4);
-    if (distance != static_cast<int32_t>(distance)) {
-      return Error{ErrorCode::kInvalidInput, "assembler: a target out of reach of rel32"};
-    }
-    auto narrow = static_cast<int32_t>(distance);
-    std::memcpy(to + r.at, &narrow, sizeof narrow);
-  }
+  if (hot != 0) std::memcpy(to, holder_.textSection()->data(), hot);
+  if (cold != 0) std::memcpy(to + hot, cold_section_->data(), cold);
+}
+
+// Fills in the tables of distances, for parts that will lie at these addresses.
+void CodeBuffer::write_distances(uint8_t* to, const uint8_t* hot_at, const uint8_t* cold_at) const {
+  const uint32_t hot = hot_bytes();
   auto bound = [&](const Label& l) {
     uint32_t at = offset_of(l);
     return at >= kColdPart ? at - kColdPart + hot : at;
   };
+  auto address = [&](uint32_t at) { return at < hot ? hot_at + at : cold_at + (at - hot); };
   for (const Distances& t : tables32_) {
     uint32_t at = bound(t.table);
     const uint8_t* start = address(at);
@@ -446,7 +487,52 @@ Status CodeBuffer::link(const CodeSpan& span) {
       at += sizeof distance;
     }
   }
+}
+
+// Writes the bytes to where they will be published, and fills in the fields that depend on their
+// place.
+Status CodeBuffer::link(const CodeSpan& span) {
+  const uint32_t hot = span.hot_size();
+  uint8_t* to = span.writable();
+  copy_parts(to);
+  for (const Rel32& r : rel32_) {
+    const uint8_t* field = r.at < hot ? span.data() + r.at : span.cold_data() + (r.at - hot);
+    int64_t distance = static_cast<const uint8_t*>(r.target) - (field + 4);
+    if (distance != static_cast<int32_t>(distance)) {
+      return Error{ErrorCode::kInvalidInput, "assembler: a target out of reach of rel32"};
+    }
+    auto narrow = static_cast<int32_t>(distance);
+    std::memcpy(to + r.at, &narrow, sizeof narrow);
+  }
+  write_distances(to, span.data(), span.cold_data());
   return {};
+}
+
+Result<RecordedCode> CodeBuffer::record(uint32_t entry_offset) {
+  assert(refs_of_.valid());
+  if (Status s = close(); !s.ok()) return s.error();
+  if (words_open_ != 0) unnamed_ = "a word of the method in an unknown place";
+  if (unnamed_ != nullptr) return Error{ErrorCode::kUnsupported, unnamed_};
+  mark_partial_rows();
+  number_offsets();
+  list_place_fields();
+  RecordedCode out;
+  out.hot_size = hot_bytes();
+  out.entry_offset = entry_offset;
+  if (Status s = place(out.hot_size); !s.ok()) return s.error();
+  out.bytes.resize(out.hot_size + cold_bytes());
+  uint8_t* to = out.bytes.data();
+  copy_parts(to);
+  write_distances(to, to, to + out.hot_size);
+  for (const Rel32& r : rel32_) {
+    refs_.push_back({r.at, CodeRef::Kind::kDistance, 0, r.target});
+    if (r.to != PlaceField::To::kOutside) return Error{ErrorCode::kUnsupported, "a poll word"};
+  }
+  std::ranges::sort(refs_, {}, &CodeRef::offset);
+  for (const CodeRef& r : refs_) std::memset(to + r.offset, 0, size_of(r.kind));
+  out.tables = std::move(tables_);
+  out.refs = std::move(refs_);
+  return out;
 }
 
 Result<CodeSpan> CodeBuffer::publish_bare(CodeSpace& space, bool beyond_budget) {
@@ -456,7 +542,7 @@ Result<CodeSpan> CodeBuffer::publish_bare(CodeSpace& space, bool beyond_budget) 
   if (space.moves()) list_place_fields();
   auto span = space.allocate(hot_bytes(), beyond_budget, cold_bytes());
   if (!span.ok()) return span.error();
-  if (Status s = place(*span); !s.ok()) return s.error();
+  if (Status s = place(span->cold_data() - span->data()); !s.ok()) return s.error();
   if (Status s = link(*span); !s.ok()) return s.error();
   if (Status s = space.publish(*span); !s.ok()) return s.error();
   return span;

@@ -22,6 +22,7 @@
 
 #include "jit/code/code.h"
 #include "jit/code/code_space.h"
+#include "jit/code/recorded_code.h"
 #include "jit/x64/asmjit.h"
 #include "jit/x64/blinding.h"
 #include "uptier/result.h"
@@ -152,11 +153,22 @@ class CodeBuffer {
   // Emits `opcode` and a rel32 field that ends the instruction. The target must be inside the code
   // space.
   void rel32(std::initializer_list<uint8_t> opcode, const void* target);
+  // dst = an address that belongs to this process.
+  void load_address(const Gp& dst, const void* address);
   // dst = the calling thread's ThreadContext: mov dst, fs:[offset].
   void load_context(const Gp& dst);
   // Returns an operand for the word at offset `at` of the calling thread's state of a method. dst
-  // holds the address of the method's block.
+  // holds the address of the method's block. Say method_word_used() after the one instruction that
+  // uses it, which must end with the operand's displacement.
   Mem method_word(const Gp& dst, MethodId m, uint32_t at, uint32_t bytes);
+  void method_word_used();
+  // dst = the index of a method.
+  void load_method_index(const Gp& dst, MethodId m);
+
+  // From here on, notes each field whose contents belong to this process, for record(). Everything
+  // that puts an address, an offset in TLS or the number of a method into code must go through the
+  // functions above. `m`: the method that the code belongs to. Call it first.
+  void note_refs(MethodId m);
 
   // Returns the first error so far, if any.
   Status status() const;
@@ -166,7 +178,11 @@ class CodeBuffer {
   // kResourceExhausted if the budget is spent.
   Result<std::unique_ptr<Code>> publish(CodeSpace& space, uint32_t entry_offset, MethodId method,
                                         bool beyond_budget = false);
-  // The same without tables and owner, for stubs and routines: code that must not fault.
+  // Ends the emission and returns it without a place, after note_refs(). The buffer cannot be used
+  // afterwards. Errors: kUnsupported if the code holds something of this process that has no name
+  // (CodeRef); kInvalidInput as publish.
+  Result<RecordedCode> record(uint32_t entry_offset);
+  // The same as publish() without tables and owner, for stubs and routines: code that must not fault.
   Result<CodeSpan> publish_bare(CodeSpace& space, bool beyond_budget = false);
 
  private:
@@ -217,7 +233,9 @@ class CodeBuffer {
   static constexpr SiteId kMostSite = (1u << 28) - 1;
 
   void add_line(const LineRow& row);
-  void load_tls(const Gp& dst, int64_t offset);
+  void load_tls(const Gp& dst, int64_t offset, CodeRef::Kind kind);
+  void note_ref(CodeRef::Kind kind, uint64_t contents, const void* target = nullptr,
+                uint32_t plus = 0);
   Mem constant(uint64_t low, uint64_t high, uint32_t size);
   void emit_cold_traps();
   void emit_constants();
@@ -231,8 +249,10 @@ class CodeBuffer {
   void list_links();
   void list_distances();
   bool is_cold(const Label& l) const;
-  Status place(const CodeSpan& span);
+  Status place(int64_t cold_at);
   Status link(const CodeSpan& span);
+  void copy_parts(uint8_t* to) const;
+  void write_distances(uint8_t* to, const uint8_t* hot_at, const uint8_t* cold_at) const;
 
   const CodeSpace& space_;
   asmjit::CodeHolder holder_;
@@ -249,6 +269,12 @@ class CodeBuffer {
   asmjit::Section* cold_section_ = nullptr;  // only in a packed space
   bool in_cold_ = false;                     // emission goes to the cold section
   uint32_t cold_at_ = UINT32_MAX;            // in other spaces: where the cold code begins
+  // With note_refs():
+  MethodId refs_of_;
+  std::vector<CodeRef> refs_;
+  uint32_t words_open_ = 0;        // words of the method without method_word_used()
+  uint32_t word_at_ = 0;           // of the last one
+  const char* unnamed_ = nullptr;  // what cannot be recorded
 };
 
 }  // namespace uptier::jit

@@ -21,6 +21,7 @@ int32_t site_of(const MInst& i) { return static_cast<int32_t>(i.imm >> 32); }
 void Emitter::load_slab(const Gp& d) {
   CodeBuffer::LibrarysOwn own(b_);
   a_.mov(d, b_.method_word(d, in_.compile.method, sampler::kOptimizedSlabOffset, 8));
+  b_.method_word_used();
 }
 
 // Returns the register that holds the slab: r11 if the slab's address is in a slot.

@@ -30,11 +30,11 @@ MOST_INCLUDES = 15  # of the project's headers, in a header
 
 # Groups of folders, lowest first; "." stands for the files in the floor's own folder.
 SUBFLOORS = {
-    "profile": [["base"], ["data"], ["algebra"], ["trace"], ["upf"], ["formats"]],
+    "profile": [["base"], ["data"], ["algebra"], ["trace"], ["upf", "image"], ["formats"]],
     "jit": [["target"], ["ir"], ["analysis"], ["frontend"], ["code"], ["symbols"], ["probes"], ["machine"],
             ["regalloc"], ["opt"], ["x64"], ["baseline"], ["compile"]],
     "tiering": [["policy", "report"], ["base"], ["live", "events"], ["model"], ["observe"], ["saved"],
-                ["compile", "serve"], ["control"], ["runtime"], ["c_api"]],
+                ["image"], ["compile", "serve"], ["control"], ["runtime"], ["c_api"]],
     "embed": [["dwarf"], ["source_map"], ["wasm"], ["wasi"]],
 }
 

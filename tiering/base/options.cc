@@ -206,6 +206,9 @@ Result<Options> Options::from_env() try {
   if (const char* v = secure_getenv("UPTIER_PROFILE")) {
     if (Status s = o.set("profile", v); !s) return s.error();
   }
+  if (const char* v = secure_getenv("UPTIER_IMAGE")) {
+    if (Status s = o.set("image", v); !s) return s.error();
+  }
   if (const char* v = secure_getenv("UPTIER_LISTEN")) {
     if (Status s = o.set("listen", v); !s) return s.error();
   }
@@ -238,6 +241,11 @@ Status Options::set(std::string_view name, std::string_view value) try {
   if (name == "profile") {
     if (Status s = profile::check_name(value); !s) return s;
     profile = value;
+    return {};
+  }
+  if (name == "image") {
+    if (value.find('\0') != std::string_view::npos) return bad_value("image", value, "a file");
+    image = value;
     return {};
   }
   if (name == "listen") {
@@ -291,6 +299,7 @@ std::string Options::changes() const try {
   add("opt_range", opt_range, "");
   add("time_loops", time_loops, "");
   add("profile", profile, "");
+  add("image", image, "");
   add("listen", listen, "");
   return text;
 } catch (const std::exception&) { return {}; }
@@ -307,6 +316,8 @@ std::string Options::table() const try {
   UPTIER_EMBEDDER_OPTIONS(X)
   text += text_row("profile", profile, "none", "file",
                    "profile read at the start and written at the end; %p %h %t %c in its name");
+  text += text_row("image", image, "none", "file",
+                   "code made ahead of time (`uptier image`); as trusted as the executable");
   text += text_row("listen", listen, "off", "on or path",
                    "a socket on which `uptier top` reads where time goes; of this user, read-only");
   text += "-- options for research\n";

@@ -16,6 +16,7 @@ struct Helpers;
 namespace uptier::tiering {
 
 class Events;
+class ImageCode;
 class KeptBodies;
 class MethodTable;
 class Observer;
@@ -47,6 +48,7 @@ struct CompileEnv {
   jit::TallySource& tallies;
   const jit::Routines& routines;
   const jit::Helpers& helpers;
+  ImageCode& image;  // without a file it has no code
 };
 
 }  // namespace uptier::tiering

@@ -128,12 +128,35 @@ Result<jit::Function> Describer::describe(Method& m, Observed observed) {
 }
 
 Status Describer::describe_ahead(Method& m) {
-  if (m.has_shape()) return {};
+  if (m.has_shape()) return describe_imaged(m);
   Result<jit::Function> f = describe_anew(m, Observed::kYes);
   if (!f) return f.error();
   assert(m.has_shape());
   m.shape.made()->described = std::make_unique<jit::Function>(std::move(*f));
   return {};
+}
+
+Status Describer::describe_imaged(Method& m) {
+  if (!m.has_shape() || !m.shape->undescribed) return {};
+  Result<jit::Function> f = describe_anew(m, Observed::kYes);
+  if (!f) return f.error();
+  m.shape.made()->described = std::make_unique<jit::Function>(std::move(*f));
+  return {};
+}
+
+// What a saved profile has of a method is adopted with the plan of its probes.
+bool Describer::may_wait(const Method& m) const {
+  if (!can_plan_later(m)) return false;
+  HeldState lock(env_.state_mutex);
+  return !env_.observer.trace.on() && !env_.saved.knows(m);
+}
+
+void Describer::learn_imaged(Method& m, std::unique_ptr<MethodShape> shape) {
+  HeldState lock(env_.state_mutex);
+  assert(!m.has_shape());
+  m.slab_words.store(Method::kNotPlanned, std::memory_order_release);
+  m.shape.put(std::move(shape));
+  env_.observer.directory.keys().learn(m);
 }
 
 // If the SSA form would take too much, the host is asked once more, and the body is described in
@@ -166,8 +189,10 @@ Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
   jit::Function f = std::move(*built);
   if (Status s = check_callees(m, f); !s) return s.error();
   if (m.has_shape() && m.shape->cfg_hash != f.cfg_hash) return refuse_unlike(m);
-  bool first = !m.has_shape();
-  if (first) {
+  const bool fresh = !m.has_shape();
+  // Also for one that came from an image.
+  const bool first = fresh || std::exchange(m.shape.made()->undescribed, false);
+  if (fresh) {
     std::unique_ptr<MethodShape> shape = shape_of(f, m.host.alias_scope());
     shape->positions = std::move(f.positions);
     if (env_.saved.is_open()) shape->static_shape = jit::static_shape(f);
@@ -249,12 +274,15 @@ Status Describer::check_callees(const Method& m, const jit::Function& f) const {
 // together with the plain copy; guards in plain code count; there is nothing but calls to count;
 // traces report all calls; threads share one slab; earlier processes have saved a profile.
 bool Describer::plans_at_once(Method& m, const jit::Function& f) {
-  bool waits = !copies_first(m) && m.info.host_resume == nullptr && branches(f) &&
-               env_.probe_choice.flow.counters == CounterMode::kPerThread &&
-               !env_.probe_choice.sites.loops.loops;
-  if (!waits) return true;
+  if (!can_plan_later(m) || !branches(f)) return true;
   HeldState lock(env_.state_mutex);
   return env_.observer.trace.on() || env_.saved.knows(m);
+}
+
+bool Describer::can_plan_later(const Method& m) const {
+  return !copies_first(m) && m.info.host_resume == nullptr && !m.info.own_code &&
+         env_.probe_choice.flow.counters == CounterMode::kPerThread &&
+         !env_.probe_choice.sites.loops.loops;
 }
 
 void Describer::plan_probes(Method& m, const jit::Function& f, const jit::LoopForest& forest) {

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "jit/analysis/loop_forest.h"
@@ -35,6 +36,13 @@ class Describer {
   Result<jit::Function> describe(Method& m, Observed observed);
   // Describes a method now; its compilation will not ask the host again.
   Status describe_ahead(Method& m);
+  // Describes a method whose shape came from an image, and plans its probes; its compilation will not
+  // ask the host again. Does nothing for other methods.
+  Status describe_imaged(Method& m);
+  // Says whether a first code that counts nothing may come before any description.
+  bool may_wait(const Method& m) const;
+  // Learns a shape from an image.
+  void learn_imaged(Method& m, std::unique_ptr<MethodShape> shape);
   // Learns the shape of a method that the host compiles by itself.
   void learn_own(Method& m) UPTIER_REQUIRES(state_lock);
   // The description has been compiled: its memory is reused for the next one.
@@ -54,6 +62,7 @@ class Describer {
   Result<jit::Function> ask_host(Method& m, EventTimes& times);
   Status check_callees(const Method& m, const jit::Function& f) const;
   bool plans_at_once(Method& m, const jit::Function& f);
+  bool can_plan_later(const Method& m) const;
   void place_probes(Method& m, jit::Function& f, Observed observed);
   void plan_probes(Method& m, const jit::Function& f, const jit::LoopForest& forest);
 

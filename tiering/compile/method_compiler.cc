@@ -20,6 +20,7 @@
 #include "tiering/compile/guess_values.h"
 #include "tiering/compile/inlinees.h"
 #include "tiering/compile/kept_bodies.h"
+#include "tiering/image/image_code.h"
 #include "tiering/model/event_of.h"
 #include "tiering/model/method_table.h"
 #include "tiering/observe/indirect_targets.h"
@@ -142,19 +143,46 @@ Status MethodCompiler::make_ours(Method& m, const Plan& plan, Version& v, EventT
                                       : make_optimized(m, plan, v, times);
 }
 
+bool MethodCompiler::checks_loops() const {
+  return env_.options.tier != TierMode::kBaseline || !env_.options.stress.empty();
+}
+
+// Returns whether the plain code was in an image. A record of no use is ignored.
+Result<bool> MethodCompiler::take_from_image(Method& m, const Plan& plan, Version& v) {
+  const bool plain = plan.copy == Copy::kPlain && !v.enterable;
+  const bool fresh = !m.has_shape();
+  // Code that was evicted comes from there again, unless it was described in between.
+  if (!plain || !(fresh || m.shape->undescribed) || !env_.image.is_open() ||
+      !describer_.may_wait(m))
+    return false;
+  Result<ImageCode::Body> body = env_.image.place(m);
+  if (!body && body.error().code == ErrorCode::kResourceExhausted) return body.error();
+  if (!body) return false;
+  if (fresh) describer_.learn_imaged(m, std::move(body->shape));
+  v.from_image = true;
+  Status s = take_code(env_, m, v, std::move(body->code));
+  learn_references(v, body->callees);
+  return s ? Result<bool>(true) : s.error();
+}
+
 Status MethodCompiler::make_baseline(Method& m, const Plan& plan, Version& v, EventTimes& times) {
+  Result<bool> taken = take_from_image(m, plan, v);
+  if (!taken) return taken.error();
+  if (*taken) {
+    times.ended("place");
+    return {};
+  }
   bool observed = plan.copy == Copy::kInstrumented;
   Result<jit::Function> f =
       describer_.describe(m, observed ? Describer::Observed::kYes : Describer::Observed::kNotYet);
   if (!f) return f.error();
   times.ended("describe");
   CallPaths calls(env_, plan);
-  bool checks = env_.options.tier != TierMode::kBaseline || !env_.options.stress.empty();
   bool to_host = m.info.host_resume != nullptr, asks = env_.stress.active(StressKind::kGuard);
   Status s = take_code(
       env_, m, v,
       jit::compile_baseline(input_of(env_, *f, m.id, calls), {.copy = plan.copy,
-                                                              .loop_checks = checks,
+                                                              .loop_checks = checks_loops(),
                                                               .probes = &m.probes->plan(),
                                                               .enterable = v.enterable,
                                                               .to_host = to_host,
@@ -163,6 +191,24 @@ Status MethodCompiler::make_baseline(Method& m, const Plan& plan, Version& v, Ev
   learn_references(v, calls.reached());
   describer_.keep(std::move(*f));
   return s;
+}
+
+Result<MethodCompiler::Recorded> MethodCompiler::record(Method& m) {
+  const auto cannot = [&](const char* why) { return Error{ErrorCode::kUnsupported, why}; };
+  if (m.info.own_code) return cannot("the host compiles it");
+  if (m.info.host_resume != nullptr) return cannot("its guards exit to the host's interpreter");
+  Result<jit::Function> f = describer_.describe(m, Describer::Observed::kNotYet);
+  if (!f) return f.error();
+  if (!m.shape->positions.empty()) return cannot("it has positions in sources");
+  const Plan plan{.method = m.id};
+  CallPaths calls(env_, plan);
+  Result<jit::RecordedCode> code =
+      jit::record_baseline(input_of(env_, *f, m.id, calls),
+                           {.loop_checks = checks_loops(), .probes = &m.probes->plan()});
+  if (!code) return code.error();
+  Recorded r{std::move(*code), jit::static_shape(*f)};
+  describer_.keep(std::move(*f));
+  return r;
 }
 
 void MethodCompiler::take_poll_words(Version& v, uint32_t loops) {

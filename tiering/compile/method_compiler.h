@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "jit/analysis/static_shape.h"
+#include "jit/code/recorded_code.h"
 #include "jit/opt/inlinee.h"
 #include "tiering/base/state_lock.h"
 #include "tiering/compile/compile_env.h"
@@ -39,6 +41,14 @@ class MethodCompiler {
   Result<std::unique_ptr<Version>> make(Method& m, const Plan& plan);
   // Makes baseline code for frames that leave optimized code.
   Result<std::unique_ptr<Version>> make_enterable(Method& m);
+  // A body for an image, and what it says about the method besides its shape.
+  struct Recorded {
+    jit::RecordedCode code;
+    jit::StaticShape shape;
+  };
+  // Describes and compiles the plain baseline copy, for an image. Nothing is made of it here.
+  // Errors: also kUnsupported, what no image can have.
+  Result<Recorded> record(Method& m);
   // Makes a thunk that calls the host's function and checks for a trap when it returns. The caller
   // holds the state mutex, and needs no turn.
   Result<std::unique_ptr<Version>> make_host_thunk_locked(const Method& m);
@@ -54,6 +64,8 @@ class MethodCompiler {
   Status make_own(Method& m, const Plan& plan, Version& v, EventTimes& times);
   Status make_ours(Method& m, const Plan& plan, Version& v, EventTimes& times);
   Status make_baseline(Method& m, const Plan& plan, Version& v, EventTimes& times);
+  Result<bool> take_from_image(Method& m, const Plan& plan, Version& v);
+  bool checks_loops() const;
   Status make_optimized(Method& m, const Plan& plan, Version& v, EventTimes& times);
   void emit_compiled(const Version& v, uint64_t at_ns, EventTimes& times) const;
   void take_poll_words(Version& v, uint32_t loops);

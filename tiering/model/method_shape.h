@@ -1,8 +1,8 @@
 // MethodShape: the constant data from a description of a method, and the state of its loops and
 // exits.
 //
-// Law: made complete by the first description (compile/describer.cc), which precedes any
-// compilation; then published with a release store, and never removed. So methods with compiled
+// Law: made complete by the first description (compile/describer.cc), or by an image
+// (image/image_code.h), which precedes any compilation; then published with a release store, and never removed. So methods with compiled
 // code have one, and slow paths of that code find it here without a lock and without allocating.
 // Before it is made, readers see a method without loops, blocks and exits.
 //
@@ -109,6 +109,9 @@ struct MethodShape {
 
   // With the turn: made ahead of the compilation; or null.
   std::unique_ptr<jit::Function> described;
+  // With the turn: the shape came from an image, and the host has not described the method in this
+  // process.
+  bool undescribed = false;
 
   // Counts of frames. Relaxed: for reports, and to see that something has happened.
   std::atomic<uint64_t> osr_entries{0};

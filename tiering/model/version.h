@@ -90,6 +90,7 @@ struct Version {
   HostCode host_code;
   Host* host = nullptr;  // takes host_code back
   MethodId method;
+  bool from_image = false;  // its code was not compiled in this process
   bool freed = false;
   bool moved = false;  // another version has the same code in another place, and all the data
   uint64_t code_bytes = 0;

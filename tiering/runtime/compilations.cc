@@ -8,11 +8,13 @@
 #include "tiering/base/state_lock.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/compile_turns.h"
+#include "tiering/compile/method_compiler.h"
 #include "tiering/compile/requests.h"
 #include "tiering/control/eviction.h"
 #include "tiering/model/event_of.h"
 #include "tiering/model/looking_around.h"
 #include "tiering/runtime/engine.h"
+#include "tiering/runtime/imaged_callees.h"
 #include "tiering/runtime/installer.h"
 #include "tiering/runtime/looks.h"
 
@@ -43,14 +45,26 @@ void Compilations::say_turn_refused(Method& m) {
       ": called while it is being described, by its own `build` or by one that it waits for");
 }
 
+// Only a description tells whether a method from an image has something to count.
+bool Compilations::counts_nothing(Method& m, const Plan& plan) {
+  if (plan.tier != Tier::kBaseline || plan.copy != Copy::kInstrumented) return false;
+  return engine_.compiler->describer().describe_imaged(m) &&
+         m.slab_words.load(std::memory_order_relaxed) == 0;
+}
+
 void Compilations::compile_plan(const Plan& plan) {
   Method& m = engine_.method(plan.method.index());
+  if (plan.tier == Tier::kOptimized) describe_imaged_callees(engine_, m);
   CompileTurn turn(engine_.turns, m);
   {
     HeldState lock(engine_.state_mutex);
     if (m.removed) return;
     // This compilation was requested inside the method's own `build`; it may be requested again.
     if (!turn) return engine_.requests->done(m, plan);
+  }
+  if (counts_nothing(m, plan)) {
+    HeldState lock(engine_.state_mutex);
+    return engine_.requests->done(m, plan);
   }
   Result<std::unique_ptr<Version>> v = engine_.eviction->make_with_room(m, plan, false);
   HeldState lock(engine_.state_mutex);

@@ -28,6 +28,7 @@ class Compilations {
 
  private:
   void compile_plan(const Plan& plan);
+  bool counts_nothing(Method& m, const Plan& plan);
 
   Engine& engine_;
   Installer& installer_;

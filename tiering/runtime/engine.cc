@@ -31,6 +31,7 @@
 #include "tiering/control/stack_sampling.h"
 #include "tiering/control/trials.h"
 #include "tiering/control/value_guards.h"
+#include "tiering/image/image_code.h"
 #include "tiering/model/tally_words.h"
 #include "tiering/observe/observer.h"
 #include "tiering/runtime/code_entries.h"
@@ -298,6 +299,9 @@ void Engine::make_helpers() {
 void Engine::make_owners() {
   assert(space != nullptr && stubs != nullptr && poll_words != nullptr);
   system = std::make_unique<System>(live, *requests, *space, *machine);
+  image = std::make_unique<ImageCode>(
+      ImageCode::Parts{options, log, methods, *space, *stubs, helpers, has_lines()});
+  if (!options.image.empty()) image->open();
   compiler = std::make_unique<MethodCompiler>(
       MethodCompiler::Parts{.options = options,
                             .live = live,
@@ -305,7 +309,7 @@ void Engine::make_owners() {
                             .probe_choice = probe_choice,
                             .samples_calls = schedule.sample_calls,
                             .always_instrumented = always_instrumented,
-                            .lines = options.gdb || options.jit_dump || options.line_rows,
+                            .lines = has_lines(),
                             .stress = stress,
                             .state_mutex = state_mutex,
                             .methods = methods,
@@ -319,7 +323,8 @@ void Engine::make_owners() {
                             .poll_words = *poll_words,
                             .tallies = *tally_words,
                             .routines = routines,
-                            .helpers = helpers});
+                            .helpers = helpers,
+                            .image = *image});
   in_service =
       std::make_unique<InService>(InService::Parts{.options = options,
                                                    .policy = policy,

@@ -55,6 +55,7 @@ class Eviction;
 class Finding;
 class FrequentExits;
 class GoneHosts;
+class ImageCode;
 class InService;
 class KeptBodies;
 class KnownMethods;
@@ -138,6 +139,9 @@ struct Engine {
   bool forked() const noexcept;
   static Error forked_error();
 
+  // Says whether code has rows for its lines: a tool wants them.
+  bool has_lines() const { return options.gdb || options.jit_dump || options.line_rows; }
+
   // Counts a flush that was lost for lack of memory. Thread: any.
   void note_flush_lost() noexcept { flushes_lost.fetch_add(1, std::memory_order_relaxed); }
   // Makes each loop of optimized code that has a poll take it once. Thread: any, in signal handlers
@@ -215,6 +219,7 @@ struct Engine {
   // ---- From start() on ----------------------------------------------------------------------------
 
   std::unique_ptr<System> system;
+  std::unique_ptr<ImageCode> image;
   std::unique_ptr<MethodCompiler> compiler;
   std::unique_ptr<InService> in_service;
   std::unique_ptr<Relay> relay;

@@ -12,9 +12,11 @@
 #include "sampler/fuel.h"
 #include "tiering/base/state_lock.h"
 #include "tiering/control/stack_sampling.h"
+#include "tiering/image/image_code.h"
 #include "tiering/model/positions.h"
 #include "tiering/runtime/backtrace.h"
 #include "tiering/runtime/code_entries.h"
+#include "tiering/runtime/image_maker.h"
 #include "tiering/runtime/ir_text.h"
 #include "tiering/runtime/live_door.h"
 #include "tiering/runtime/shutdown.h"
@@ -254,6 +256,19 @@ Report RuntimeImpl::report() const { return reports_.report(); }
 Report RuntimeImpl::make_report() const { return reports_.make_report(); }
 SavedReport RuntimeImpl::saved_report() const { return reports_.saved_report(); }
 Profile RuntimeImpl::profile() const { return reports_.profile(); }
+Result<ImageMade> RuntimeImpl::write_image(const std::string& file,
+                                           std::span<const MethodId> methods) try {
+  const Engine::Delivery delivery(engine_);
+  if (forked()) return Engine::forked_error();
+  if (Status s = engine_.events.check_change("write_image"); !s) return s.error();
+  return ImageMaker(engine_).write(file, methods);
+} catch (const std::exception&) { return out_of_memory("write_image"); }
+ImageReport RuntimeImpl::image_report() const try {
+  return forked() ? ImageReport() : engine_.image->report();
+} catch (const std::exception&) { return {}; }
+bool RuntimeImpl::image_has(const ContentHash& content) const {
+  return !forked() && engine_.image->has(content);
+}
 Status RuntimeImpl::save_profile() {
   const Engine::Delivery delivery(engine_);
   if (Status s = engine_.events.check_change("save_profile"); !s) return s;

@@ -73,6 +73,10 @@ class RuntimeImpl final : public Runtime {
   SavedReport saved_report() const override;
   Profile profile() const override;
   Status save_profile() override;
+  Result<ImageMade> write_image(const std::string& file,
+                                std::span<const MethodId> methods) override;
+  ImageReport image_report() const override;
+  bool image_has(const ContentHash& content) const override;
   Result<uint64_t> attach_data(std::string_view type, std::string_view metadata,
                                std::span<const std::byte> data) override;
   Status attach_data(DataSource& source) override;

@@ -11,6 +11,7 @@
 #include "tiering/compile/system.h"
 #include "tiering/observe/observer.h"
 #include "tiering/runtime/engine.h"
+#include "tiering/runtime/imaged_callees.h"
 #include "tiering/runtime/worker_wake.h"
 #include "tiering/saved/known_methods.h"
 #include "tiering/saved/saved_profile.h"
@@ -51,7 +52,7 @@ void WarmStart::prepare(Method& m, uint32_t depth) {
     CompileTurn turn(engine_.turns, m);
     if (!turn || engine_.is_removed(m)) return;
     if (!engine_.compiler->describer().describe_ahead(m)) return;
-    next = likely_inlinees(m);
+    next = likely_inlinees(engine_, m);
   }
   for (MethodId id : next) {
     if (engine_.is_method(id)) prepare(engine_.method(id.index()), depth + 1);
@@ -79,21 +80,6 @@ void WarmStart::wake_for_known() {
 bool WarmStart::hot_before(Method& m) {
   HeldState lock(engine_.state_mutex);
   return m.saved != nullptr || engine_.saved->is_hot(m);
-}
-
-// Returns the callees that a method may inline: its direct callees, and the targets of its indirect
-// calls, by its saved profile. The caller holds the turn of the method.
-std::vector<MethodId> WarmStart::likely_inlinees(Method& m) {
-  std::vector<MethodId> found;
-  HeldState lock(engine_.state_mutex);
-  const jit::Function* f = m.shape->described != nullptr ? m.shape->described.get() : m.body.get();
-  if (f != nullptr) {
-    for (const jit::Callee& c : f->callees) found.push_back(c.method);
-  }
-  for (const Estimates::Targets& t : engine_.observer->estimates.targets_of(m)) {
-    for (auto [target, count] : t.methods) found.push_back(target->id);
-  }
-  return found;
 }
 
 }  // namespace uptier::tiering

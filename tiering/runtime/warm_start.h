@@ -35,7 +35,6 @@ class WarmStart {
 
  private:
   bool hot_before(Method& m);
-  std::vector<MethodId> likely_inlinees(Method& m);
 
   Engine& engine_;
 };

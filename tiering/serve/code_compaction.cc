@@ -59,6 +59,7 @@ std::unique_ptr<Version> version_of(Version& from, std::unique_ptr<jit::Code> co
   v->from_host = from.from_host;
   v->loop_location = from.loop_location;
   v->enterable = from.enterable;
+  v->from_image = from.from_image;
   v->code = std::move(code);
   v->entry = v->code->entry();
   v->method = from.method;
