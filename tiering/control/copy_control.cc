@@ -19,9 +19,9 @@ constexpr double kSamplesPerSecond = 500;
 constexpr double kDensest = 16;
 constexpr double kWidens = 8;
 
-// Compiling copies for calls of a method takes at most 1 part in kPatience of the time since it was
+// Compiling copies for calls of a method takes at most 1 part in kCopyPart of the time since it was
 // optimized. A copy probably takes as long as its plain version did.
-constexpr uint64_t kPatience = 50;
+constexpr uint64_t kCopyPart = 50;
 
 }  // namespace
 
@@ -62,7 +62,7 @@ bool CopyControl::pays(Method& m) {
   if (!rules_.measures()) return true;
   Optimizing& o = m.optimizing.own();
   if (o.since_ns == 0) o.since_ns = v->installed_ns;
-  return now_ns() >= o.since_ns + kPatience * (o.copies_ns + v->compile_ns);
+  return now_ns() >= o.since_ns + kCopyPart * (o.copies_ns + v->compile_ns);
 }
 
 bool CopyControl::can_observe_optimized(const Method& m) const {

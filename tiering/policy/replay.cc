@@ -38,6 +38,7 @@ void each_field(M& m, S& s, F f) {
   f("saved_work", m.saved_work);
   f("saved_samples", m.saved_samples);
   f("behind_work", m.behind_work);
+  f("osr_elsewhere", m.osr_elsewhere);
   f("queue_length", s.queue_length);
   f("code_budget_spent", s.code_budget_spent);
   f("rate_ns", s.compile_ns);
@@ -146,7 +147,8 @@ bool read_value(std::string_view text, uint64_t& out) { return parse(text, out);
 
 // Says whether a field may be missing, because older logs do not have it.
 bool came_later(std::string_view name) {
-  return name == "phase_drift" || name == "phase_drifts" || name == "behind_work";
+  return name == "phase_drift" || name == "phase_drifts" || name == "behind_work" ||
+         name == "osr_elsewhere";
 }
 
 // Called for each field; sets the one called `name`.
