@@ -60,7 +60,8 @@ typedef struct uptier_question {
   double compile_ns;
   double speedup;
   double baseline_ns;
-  uint64_t behind_work;  // about the method
+  uint64_t behind_work;    // about the method,
+  uint32_t osr_elsewhere;  // likewise
 } uptier_question;
 
 // An answer.

@@ -60,6 +60,9 @@
 //   behind  work of frames in baseline code since the method was optimized, or since the last OSR
 //           version was requested for them * baseline_ns
 //
+// If there is an OSR version for another loop, or will be, a frame probably enters that one, and
+// stays in it for all loops. Then only `behind` counts.
+//
 // Exits, trials of two versions, and versions for values are decided by similar rules, which
 // replay() knows as well.
 #pragma once
@@ -85,6 +88,8 @@ struct MethodSnapshot {
   bool optimized_requested = false;  // a normal version is queued or being compiled
   bool osr_requested = false;        // likewise for code that is entered at `at_loop`
   bool osr_ready = false;            // code that can be entered at `at_loop` exists
+  bool osr_elsewhere = false;        // code that can be entered at another loop exists, or is queued
+                                     // or being compiled
   bool can_instrument = true;        // it helps to wait for samples: a copy can be made, and
                                      // threads go on calling
   bool failed = false;               // an optimizing compilation failed before
@@ -115,7 +120,7 @@ struct MethodSnapshot {
   uint64_t saved_work = 0;   // like sampled_work, for one run of the saved profile; 0: none
   uint64_t saved_samples = 0;
   uint64_t behind_work = 0;  // estimated instructions that frames in baseline code have executed
-                             // although there is optimized code; see `behind`
+                             // although there is, or will be, optimized code; see `behind`
 };
 
 struct SystemSnapshot {
@@ -191,7 +196,7 @@ class Policy {
 
 // Makes a logged decision again, from DecisionRecord::inputs. The inputs hold all fields of both
 // snapshots, with doubles that are restored bit for bit. Old logs have no phase_drift,
-// phase_drifts and behind_work; they are read as 0. With the options of the run and the library's policy, the
+// phase_drifts, behind_work and osr_elsewhere; they are read as 0. With the options of the run and the library's policy, the
 // result is the logged decision. Other options, or another `policy` (null: decide()), give the
 // decision that they would have made at this point; later effects of such a decision are not
 // simulated. `action`, `reason` and `priority` of the result have the form of the log.

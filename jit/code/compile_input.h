@@ -17,9 +17,15 @@ struct CallTarget {
     kStub,  // call the address (a stub in the code space)
     kCell,  // call through the 8-byte word at the address (skips the stub's count)
     kSelf,  // call the start of the code that is being compiled
+    // As the stub does it: count the call, then call through the word at the address. If an event
+    // is due, call `due` instead. Optimized code only; elsewhere, and where calls are rare, the
+    // stub is called.
+    kCounted,
   };
   Kind kind = Kind::kStub;
   const void* address = nullptr;
+  const void* stub = nullptr;  // kCounted: the callee's stub
+  const void* due = nullptr;   // kCounted: the stub's tail
 };
 
 class CallResolver {

@@ -72,6 +72,7 @@ uint32_t BaselineAssembler::emit_call_alone(const Call& c) {
     case CallTarget::Kind::kStub: return b_.call_address(target.address);
     case CallTarget::Kind::kCell: return b_.call_cell(target.address);
     case CallTarget::Kind::kSelf: return b_.call_label(self_);
+    case CallTarget::Kind::kCounted: return b_.call_address(target.stub);
   }
   return 0;
 }

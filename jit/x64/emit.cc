@@ -57,6 +57,7 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   exits();
   if (!m_.origins.empty()) b_.first_line_row({});
   probe_calls();
+  due_calls();
   for (const InlinedBody& i : in_.function.inlined) {
     b_.tables().inlined.push_back({i.parent, i.site, i.method, i.loc});
   }

@@ -129,6 +129,9 @@ class Emitter {
 
   // ---- emit_call.cc
   void call(const MInst& i);
+  uint32_t call_direct(const MInst& i);
+  uint32_t count_and_call(const MInst& i, MethodId callee, const CallTarget& target);
+  void due_calls();
 
   const EmitInput& in_;
   const MachineFunction& m_;
@@ -175,6 +178,14 @@ class Emitter {
     const MInst* from;
   };
   std::vector<ProbeCall> probe_calls_;  // calls of probe routines, after the body
+  struct DueCall {
+    Label due, back;
+    const MInst* from;
+    const void* target;
+    SiteId block;   // where the call is
+    uint32_t body;  // of the block
+  };
+  std::vector<DueCall> due_calls_;  // counted calls with an event, after the body
 };
 
 // Returns the condition code in asmjit's terms. Float equality has none of its own.

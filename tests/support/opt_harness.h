@@ -98,8 +98,12 @@ class OptimizedModule : private jit::CallResolver {
     }
   }
 
+  // Every other callee is counted in the caller.
   jit::CallTarget target(MethodId callee) override {
-    return {jit::CallTarget::Kind::kStub, machine_.stubs->stub(callee)};
+    using Kind = jit::CallTarget::Kind;
+    const jit::StubTable& stubs = *machine_.stubs;
+    if (callee.index() % 2 != 0) return {Kind::kStub, stubs.stub(callee)};
+    return {Kind::kCounted, stubs.cell(callee), stubs.stub(callee), stubs.tail(callee)};
   }
 
   CodeMachine& machine_;

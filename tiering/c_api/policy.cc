@@ -47,6 +47,7 @@ uptier_question to_c_question(const MethodSnapshot& m, const SystemSnapshot& s) 
   q.speedup = s.speedup;
   q.baseline_ns = s.baseline_ns;
   q.behind_work = m.behind_work;
+  q.osr_elsewhere = m.osr_elsewhere;
   return q;
 }
 

@@ -24,9 +24,11 @@ jit::CallTarget CallPaths::target(MethodId callee) {
   if (gone) return {Kind::kStub, env_.routines.gone()};
   Method& m = env_.methods.at(callee.index());
   // If the cell may lead to code that counts, the stub makes sure that the thread has counters.
-  bool counts_all = env_.options.gap == GapMode::kExact || env_.always_instrumented ||
-                    env_.options.count_optimized;
+  bool counts_all = env_.options.gap == GapMode::kExact || env_.always_instrumented;
   if (counts_all || plan_.tier == Tier::kBaseline) return {Kind::kStub, stubs.stub(callee)};
+  if (env_.options.count_optimized) {
+    return {Kind::kCounted, stubs.cell(callee), stubs.stub(callee), stubs.tail(callee)};
+  }
   // Code specialized for some values must not be called with others.
   bool self = callee == plan_.method && !plan_.osr_loop.valid() && !plan_.for_values;
   if (self) return {Kind::kSelf, nullptr};

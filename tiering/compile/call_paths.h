@@ -1,6 +1,10 @@
 // CallPaths: decides how one compilation reaches its callees.
 //
 //   baseline code, exact gaps   by the stub, which counts
+//   optimized code that counts  counts as the stub does, then through the cell
+//
+// With count_optimized=off, optimized code calls
+//
 //   the method itself           directly
 //   optimized callees           through the cell
 //   others                      by the stub

@@ -13,6 +13,7 @@ void Requests::add(Method& m, const Plan& plan, double priority) {
   if (plan.osr_loop.valid() && plan.copy == Copy::kPlain) {
     assert(plan.osr_loop.index() < m.shape->loop_count);
     m.shape.made()->osr_requested[plan.osr_loop.index()] = true;
+    m.shape.made()->osr_began.store(true, std::memory_order_relaxed);
     m.shape->osr_questions[plan.osr_loop.index()].begin_anew();
   } else if (plan.copy == Copy::kPlain) {
     m.optimized_requested = true;

@@ -19,6 +19,10 @@ constexpr double kSamplesPerSecond = 500;
 constexpr double kDensest = 16;
 constexpr double kWidens = 8;
 
+// Compiling copies for calls of a method takes at most 1 part in kCopyPart of the time since it was
+// optimized. A copy probably takes as long as its plain version did.
+constexpr uint64_t kCopyPart = 50;
+
 }  // namespace
 
 // ---- The copy ---------------------------------------------------------------------------------
@@ -47,8 +51,18 @@ CopyControl::CopyControl(const Parts& p)
 void CopyControl::want_optimized_copy(Method& m) {
   const Optimizing& o = *m.optimizing;
   if (o.asked || !m.found.load(std::memory_order_relaxed) || !can_observe_optimized(m)) return;
-  if (rates_.progress_of(m).calls >= o.calls_before + rules_.copy_after())
+  if (rates_.progress_of(m).calls >= o.calls_before + rules_.copy_after() && pays(m))
     request_optimized_copy(m);
+}
+
+// Without measured rates, decisions depend on no clock.
+bool CopyControl::pays(Method& m) {
+  const Version* v = m.optimized.load(std::memory_order_relaxed);
+  assert(v != nullptr);
+  if (!rules_.measures()) return true;
+  Optimizing& o = m.optimizing.own();
+  if (o.since_ns == 0) o.since_ns = v->installed_ns;
+  return now_ns() >= o.since_ns + kCopyPart * (o.copies_ns + v->compile_ns);
 }
 
 bool CopyControl::can_observe_optimized(const Method& m) const {
@@ -73,6 +87,7 @@ void CopyControl::request_optimized_copy(Method& m) {
 void CopyControl::begin_observing_optimized(Method& m, Version& v) {
   assert(v.copy == Copy::kInstrumented && v.tier == Tier::kOptimized && !v.osr_loop.valid());
   Optimizing& o = m.optimizing.own();
+  o.copies_ns += v.compile_ns;
   CopyWindows& w = o.windows;
   w.observed.assign(m.shape->block_weights.size(), false);
   for (SiteId site : jit::observed_sites(*v.code)) {
@@ -125,6 +140,7 @@ void CopyControl::retire_optimized_copy(Method& m) {
                 !v->osr_loop.valid() && !v->retired;
     if (copy) reclaimer_.retire(*v);
   }
+  observed = observed && pays(m);
   o.copy_expected.store(observed, std::memory_order_relaxed);
   if (observed) request_optimized_copy(m);
 }

@@ -107,6 +107,8 @@ class CopyControl {
 
  private:
   bool can_observe_optimized(const Method& m) const;
+  // Says whether a copy takes little time beside that for which the method has been optimized.
+  bool pays(Method& m) UPTIER_REQUIRES(state_lock);
   void request_optimized_copy(Method& m) UPTIER_REQUIRES(state_lock);
   sampler::Rate rate_for(const Method& m) const UPTIER_REQUIRES(state_lock);
 

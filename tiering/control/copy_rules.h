@@ -29,6 +29,7 @@ class CopyRules {
   // The current values of the options of these names.
   uint64_t optimized_interval() const { return live_.optimized_interval; }
   uint64_t copy_after() const { return options_.copy_after; }
+  bool measures() const { return options_.measure_rates; }
   uint32_t burst() const { return static_cast<uint32_t>(live_.burst); }
 
  private:

@@ -90,6 +90,7 @@ struct MethodShape {
   std::unique_ptr<std::atomic<const Version*>[]> osr_from_host;
   std::unique_ptr<std::atomic<bool>[]> osr_asked;  // one request per loop and thread is enough
   std::unique_ptr<OsrQuestions[]> osr_questions;
+  std::atomic<bool> osr_began{false};  // a version for any loop was requested; relaxed
   // With the state mutex: whether one has been requested, and how many were made.
   std::vector<bool> osr_requested;
   std::vector<uint32_t> osr_versions;

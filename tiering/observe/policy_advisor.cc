@@ -10,6 +10,16 @@
 namespace uptier::tiering {
 namespace {
 
+// Says whether a version for another loop than this one is in service or requested.
+bool osr_elsewhere(const Method& m, uint32_t loop) {
+  for (uint32_t l = 0; l < m.shape->loop_count; ++l) {
+    const bool any = m.shape->osr_requested[l] ||
+                     m.shape->osr[l].load(std::memory_order_relaxed) != nullptr;
+    if (l != loop && any) return true;
+  }
+  return false;
+}
+
 // A thread that has run this many times the calls or iterations of a first flush should have
 // samples.
 constexpr uint64_t kManyFlushes = 8;
@@ -76,6 +86,7 @@ MethodSnapshot PolicyAdvisor::snapshot(const Method& m, const sampler::Note& not
     s.osr_requested = m.shape->osr_requested[note.loop];
     const auto& entries = in_host ? m.shape->osr_from_host : m.shape->osr;
     s.osr_ready = entries[note.loop].load(std::memory_order_relaxed) != nullptr;
+    s.osr_elsewhere = !in_host && osr_elsewhere(m, note.loop);
   }
   Totals t = totals(m);
   s.calls = t.calls;
@@ -106,7 +117,7 @@ MethodSnapshot PolicyAdvisor::snapshot(const Method& m, const sampler::Note& not
 // on. What one of them executes is what calls and iterations did in the mean until then.
 uint64_t PolicyAdvisor::behind_work(Method& m, const sampler::Note& note) {
   if (!m.has_shape() || note.loop >= m.shape->loop_count) return 0;
-  if (m.optimized.load(std::memory_order_relaxed) == nullptr) {
+  if (m.optimized.load(std::memory_order_relaxed) == nullptr && !osr_elsewhere(m, note.loop)) {
     if (Optimizing* o = m.optimizing.made()) o->left_behind = {};
     return 0;
   }

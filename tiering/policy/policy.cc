@@ -213,11 +213,13 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
   // since there is better code?
   double per_call = executed * o.baseline_ns / static_cast<double>(std::max<uint64_t>(m.calls, 1));
   double behind = static_cast<double>(m.behind_work) * o.baseline_ns;
-  double in_frames = std::max(per_call, behind);
+  bool served = m.osr_elsewhere && !always;
+  double in_frames = served ? behind : std::max(per_call, behind);
   bool in_loop = m.at_loop.valid();
   bool osr = in_loop && (always || in_frames > threshold);
   const char* why = osr ? loop_obstacle(m) : entry_obstacle(m, o);
   if (why != nullptr) return keep(why);
+  if (in_loop && served && !osr && per_call > threshold) return keep("OSR at another loop");
   if (m.tier == Tier::kOptimized && !osr) return decide_drift(m, past, cost, o);
 
   double worth = osr ? in_frames : past;
@@ -238,7 +240,7 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
   d.osr_loop = osr ? m.at_loop : LoopId::none();
   d.priority = worth * gain_share - cost;
   bool from_saved = !osr && saved > executed;
-  bool left_behind = osr && behind > per_call;
+  bool left_behind = osr && (served || behind > per_call);
   d.reason = text("%s%s %s, compile %s, %llu samples",
                   left_behind ? "left in baseline code: "
                   : osr       ? "one call: "

@@ -64,7 +64,8 @@ bool read_value(std::string_view text, uint64_t& out) { return parse(text, out);
 
 // Says whether a field may be missing, because older logs do not have it.
 bool came_later(std::string_view name) {
-  return name == "phase_drift" || name == "phase_drifts" || name == "behind_work";
+  return name == "phase_drift" || name == "phase_drifts" || name == "behind_work" ||
+         name == "osr_elsewhere";
 }
 
 // Called for each field; sets the one called `name`.

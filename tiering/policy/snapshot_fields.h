@@ -49,7 +49,8 @@ inline constexpr auto kFields<MethodSnapshot> = std::tuple{
     Field{"sampled_share", &MethodSnapshot::sampled_share},
     Field{"saved_work", &MethodSnapshot::saved_work},
     Field{"saved_samples", &MethodSnapshot::saved_samples},
-    Field{"behind_work", &MethodSnapshot::behind_work}};
+    Field{"behind_work", &MethodSnapshot::behind_work},
+    Field{"osr_elsewhere", &MethodSnapshot::osr_elsewhere}};
 
 template <>
 inline constexpr auto kFields<SystemSnapshot> = std::tuple{

@@ -124,7 +124,8 @@ const void* GuestLoops::osr_target(Method& m, uint32_t loop, AttachedThread& t) 
   if (engine_.options.tier != TierMode::kAuto) return nullptr;
   const Version* v = m.shape->osr[loop].load(std::memory_order_acquire);
   if (v == nullptr) {
-    bool left_behind = m.optimized.load(std::memory_order_relaxed) != nullptr;
+    bool left_behind = m.optimized.load(std::memory_order_relaxed) != nullptr ||
+                       m.shape->osr_began.load(std::memory_order_relaxed);
     Trial* trial = m.optimizing->trial.load(std::memory_order_acquire);
     if (left_behind && trial != nullptr && trial->explains_baseline()) return nullptr;
     if (left_behind && m.shape->osr_questions[loop].arrive() &&

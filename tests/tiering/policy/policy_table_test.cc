@@ -305,6 +305,24 @@ const Row kRows[] = {
      Action::kKeep,
      {},
      "already optimized"},
+    {"in a long loop, an OSR version for another loop",
+     [](auto& m, auto&, auto&) {
+       m.at_loop = LoopId(0);
+       m.calls = 1;
+       m.osr_elsewhere = true;
+       m.behind_work = 374'999;
+     },
+     Action::kKeep,
+     {},
+     "OSR at another loop"},
+    {"left behind in a long loop, an OSR version for another loop",
+     [](auto& m, auto&, auto&) {
+       m.at_loop = LoopId(0);
+       m.calls = 1;
+       m.osr_elsewhere = true;
+       m.behind_work = 375'001;
+     },
+     Action::kSpecialize, LoopId(0), "left in baseline code: 375 us"},
     {"in a long loop without samples to come",
      [](auto& m, auto&, auto&) {
        m.at_loop = LoopId(0);

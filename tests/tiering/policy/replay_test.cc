@@ -31,6 +31,7 @@ TEST(Replay, inputs_come_back_to_the_last_bit) {
     m.iterations = draw(uint64_t{1} << 40);
     m.sampled_work = draw(uint64_t{1} << 50);
     m.sampled_share = 1.0 / static_cast<double>(1 + draw(64));
+    m.osr_elsewhere = draw(4) == 0;
     m.behind_work = draw(2) == 0 ? 0 : draw(uint64_t{1} << 30);
     SystemSnapshot s{static_cast<uint32_t>(draw(200)), draw(8) == 0,
                      static_cast<double>(draw(100'000)) / 7.0,
