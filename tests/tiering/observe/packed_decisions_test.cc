@@ -86,6 +86,7 @@ void expect_same(const DecisionRecord& a, const DecisionRecord& b) {
   ASSERT_EQ(a.samples, b.samples);
   ASSERT_EQ(a.loop_iterations, b.loop_iterations);
   ASSERT_EQ(a.priority, b.priority);
+  ASSERT_EQ(a.location, b.location);
   ASSERT_EQ(a.inputs, b.inputs);
 }
 
@@ -103,6 +104,7 @@ TEST(PackedDecisions, records_come_back_to_the_last_bit) {
     d.at_ns = draw.number();  // need not rise
     if (draw.below(5) != 0) d.method = MethodId(draw.small());
     d.method_name = names[draw.below(names.size())];
+    if (draw.below(3) == 0) d.location = draw.small();
     d.inputs = draw.inputs();
     const bool rules = d.inputs.index() != 0 && draw.below(4) != 0;
     if (rules) {
