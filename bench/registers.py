@@ -13,7 +13,9 @@ program runs with the profile that an earlier run has saved, tiers by default. O
   move     copies of registers
   call     calls and returns; `jump`: jumps without a condition
 
-`--hot N` lists the N instructions that run most, with their neighbours.
+`--hot N` lists the N instructions that run most, with their neighbours. `--methods N` adds a row for each
+of the N methods that execute most. `--fresh` takes no profile: everything is optimized before its first
+call.
 """
 import argparse, collections, os, re, shutil, struct, subprocess, tempfile
 
@@ -102,18 +104,19 @@ def class_of(text):
     return "other"
 
 
-def measure(tool, name, size, scratch, options, profiles=None):
+def measure(tool, name, size, scratch, options, profiles=None, fresh=False):
     """Returns [(method, address, instruction, executions)] and the sum of all, ours included."""
     run = [os.path.join(PROGRAMS, "wasm", name + ".wasm")] + ([size] if size else [])
     profile, out = os.path.join(scratch, name + ".upf"), os.path.join(scratch, name + ".cg")
     kept = os.path.join(profiles or scratch, name + ".upf")
-    if not os.path.exists(kept):
+    if not fresh and not os.path.exists(kept):
         subprocess.run([tool, "run", "--profile", kept, *run], check=True,
                        stdout=subprocess.DEVNULL)
-    if profiles:
+    if profiles and not fresh:
         shutil.copy(kept, profile)
+    tiers = ["--tier=optimized"] if fresh else ["--profile", profile]
     command = ["valgrind", "--tool=callgrind", "--dump-instr=yes", f"--callgrind-out-file={out}",
-               tool, "run", "--profile", profile, "-O", "jit_dump=on", *options, *run]
+               tool, "run", *tiers, "-O", "jit_dump=on", *options, *run]
     p = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     dump = f"/tmp/jit-{p.pid}.dump"
     if p.wait() != 0:
@@ -141,29 +144,44 @@ def print_hot(rows, most):
         print(f"  {address:x} {count:>12,} {class_of(text):7} {text}")
 
 
+def print_row(name, rows, total=None):
+    sums = collections.Counter()
+    for _, _, text, count in rows:
+        sums[class_of(text)] += count
+    whole = sum(sums.values())
+    shares = " ".join(f"{100 * sums[c] / max(1, whole):6.2f}%" for c in CLASSES)
+    print(f"{name:24} {whole:12,} {'' if total is None else f'{total:,}':>12} {shares}", flush=True)
+
+
+def print_methods(rows, most):
+    of = collections.defaultdict(list)
+    for row in rows:
+        of[row[0].split(" [")[0]].append(row)
+    for name in sorted(of, key=lambda n: -sum(r[3] for r in of[n]))[:most]:
+        print_row(f"  {name:.22}", of[name])
+
+
 def main():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     a.add_argument("--tool", required=True, help="path of the uptier tool")
     a.add_argument("--programs", help="comma separated; all by default")
     a.add_argument("--profiles", metavar="DIR", help="keeps profiles there and takes what is there")
     a.add_argument("--hot", type=int, default=0, metavar="N")
+    a.add_argument("--methods", type=int, default=0, metavar="N")
+    a.add_argument("--fresh", action="store_true")
     a.add_argument("-O", dest="options", action="append", default=[], metavar="NAME=VALUE")
     arguments = a.parse_args()
     wanted = arguments.programs.split(",") if arguments.programs else None
     options = [x for o in FIXED + arguments.options for x in ("-O", o)]
-    print(f"{'program':10} {'optimized':>12} {'all':>12} " + " ".join(f"{c:>7}" for c in CLASSES))
+    print(f"{'program':24} {'optimized':>12} {'all':>12} " + " ".join(f"{c:>7}" for c in CLASSES))
     with tempfile.TemporaryDirectory() as scratch:
         for name, *_ in read_programs():
             if wanted is not None and name not in wanted:
                 continue
             rows, total = measure(arguments.tool, name, SIZES.get(name), scratch, options,
-                                  arguments.profiles)
-            sums = collections.Counter()
-            for _, _, text, count in rows:
-                sums[class_of(text)] += count
-            whole = sum(sums.values())
-            shares = " ".join(f"{100 * sums[c] / max(1, whole):6.2f}%" for c in CLASSES)
-            print(f"{name:10} {whole:12,} {total:12,} {shares}", flush=True)
+                                  arguments.profiles, arguments.fresh)
+            print_row(name, rows, total)
+            print_methods(rows, arguments.methods)
             if arguments.hot:
                 print_hot(rows, arguments.hot)
 

@@ -18,6 +18,10 @@ struct AddressParts {
   bool taken = false;  // something was folded in: the index is not the access's own operand
 };
 
+// Returns an upper bound of an i32, from its definition and the definitions of its operands; UINT32_MAX
+// if nothing is known. Pure; cost: constant.
+uint64_t greatest_of(const Function& f, Value v);
+
 // Pure; cost: constant.
 AddressParts take_apart(const Function& f, const Inst& access);
 

@@ -50,6 +50,14 @@ void BlindAssembler::start(uint64_t seed, uint32_t above) {
   on_ = true;
 }
 
+// Limits of loops and masks are often such numbers. There are 128 of them.
+bool BlindAssembler::is_plain(int64_t c) {
+  if (c != static_cast<int32_t>(c) && c != static_cast<uint32_t>(c)) return false;
+  auto bits = static_cast<uint32_t>(c);
+  return std::has_single_bit(bits) || std::has_single_bit(bits + 1) || std::has_single_bit(~bits) ||
+         std::has_single_bit(0 - bits);
+}
+
 // SplitMix64 (Steele, Lea and Flood 2014).
 uint64_t BlindAssembler::draw() {
   uint64_t z = state_ += 0x9e3779b97f4a7c15;

@@ -14,7 +14,7 @@
 // registers of the compilers, so they are free wherever an instruction does not name them.
 //
 // Not changed: constants that fit 17 bits with their sign (`above`), which leave two bytes to
-// choose; addresses relative to rsp, rbp and r11 and constants added to rsp, since the compilers
+// choose; powers of two and the numbers next below them, with either sign, which leave a shift to choose; addresses relative to rsp, rbp and r11 and constants added to rsp, since the compilers
 // lay out frames and tables; pushed constants, which are numbers of places in code. Constants of
 // floats lie in memory: see emit_constant() in jit/x64/macros.h.
 //
@@ -33,7 +33,9 @@ class BlindAssembler : public Assembler {
   void start(uint64_t seed, uint32_t above);
   bool is_on() const { return on_; }
   // Returns whether a constant is to be hidden.
-  bool hides(int64_t c) const { return on_ && (c > int64_t{above_} || c < -int64_t{above_} - 1); }
+  bool hides(int64_t c) const {
+    return on_ && (c > int64_t{above_} || c < -int64_t{above_} - 1) && !is_plain(c);
+  }
   // Stop and resume blinding, around code whose constants only the library chooses.
   void pause() { ++paused_; }
   void go_on() { --paused_; }
@@ -48,6 +50,8 @@ class BlindAssembler : public Assembler {
   virtual void instruction_moved(size_t bytes) = 0;
 
  private:
+  static bool is_plain(int64_t c);
+
   using Operand_ = asmjit::Operand_;
   // An instruction with up to three operands, and which of them are to be hidden.
   struct Rewritten {

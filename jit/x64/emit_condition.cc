@@ -201,22 +201,28 @@ void Emitter::switch_on(const MInst& i) {
   auto edges = m_.edges_of(i);
   Gp index = gp_at(i, i.a), d = gp_at(i, i.d);
   auto cases = static_cast<uint32_t>(edges.size() - 1);
-  a_.cmp(index.r32(), imm(cases));
-  a_.jae(labels_[target_[edges[cases].to]]);
+  if (i.imm == 0) {
+    a_.cmp(index.r32(), imm(cases));
+    a_.jae(labels_[target_[edges[cases].to]]);
+  }
   a_.lea(x86::r11, x86::ptr(table_of(i)));
   a_.movsxd(d, x86::dword_ptr(x86::r11, index, 2));
   a_.add(d, x86::r11);
   b_.jump_untracked(d);
 }
 
-// Entries are distances from the table's own start. One table serves all copies of a switch.
+// Entries are distances from the table's own start. One table serves all copies of a switch. If it has
+// an entry for each value of the index, those without a case are the default.
 Label Emitter::table_of(const MInst& i) {
   if (auto known = tables_.find(&i); known != tables_.end()) return known->second;
   Label table = b_.new_label();
   tables_.emplace(&i, table);
   std::vector<Label> targets;
   auto edges = m_.edges_of(i);
-  for (size_t n = 0; n + 1 < edges.size(); ++n) targets.push_back(labels_[target_[edges[n].to]]);
+  size_t cases = edges.size() - 1, entries = i.imm != 0 ? i.imm : cases;
+  for (size_t n = 0; n < entries; ++n) {
+    targets.push_back(labels_[target_[edges[std::min(n, cases)].to]]);
+  }
   b_.distances(table, std::move(targets));
   return table;
 }

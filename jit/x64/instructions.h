@@ -66,7 +66,7 @@ enum class MOp : uint8_t {
   kTrapIf,    // test fields, trap                     d = the tested sum, if it is needed
   kBranch,    // test fields; edges: taken, not taken
   kJump,
-  kSwitch,  // jumps to the edge numbered a
+  kSwitch,  // jumps to the edge numbered a, the last one if there are fewer; imm: a is less than it; or 0
   kReturn,
   kTrap,
   kCall,

@@ -4,11 +4,14 @@
 
 #include "jit/frontend/add_fuel.h"
 #include "jit/ir/semantics.h"
+#include "jit/x64/address.h"
 #include "jit/x64/lower_impl.h"
 
 namespace uptier::jit::x64 {
 namespace {
 
+constexpr uint64_t kMostEntries = 256;  // of a table that is padded
+constexpr uint64_t kMostPadding = 4;    // the most entries of such a table for each case
 constexpr size_t kMostAsked = 8;  // the most overflow tests whose sums are searched for at a time
 
 Cond cond_of(Opcode op) {
@@ -483,9 +486,14 @@ void Lowering::lower_branch(const Inst& i) {
   emit();
 }
 
+// An interpreter's opcode is a byte, or some of its bits. The table gets an entry for each value that
+// it may have, so that nothing is left to compare.
 void Lowering::lower_switch(const Inst& i) {
   Vreg index = use(f_.args(i)[0]);
+  uint64_t entries = greatest_of(f_, f_.args(i)[0]) + 1, cases = i.edge_count - 1;
   begin(MOp::kSwitch, 4);
+  bool small = entries <= std::max(kMostEntries, cases) && entries <= kMostPadding * cases;
+  if (small) cur_.imm = entries;
   cur_.d = add(new_vreg(Type::kI64), Role::kDef, Policy::kReg);
   cur_.a = add(index, Role::kUse, Policy::kReg);
   for (uint32_t e = 0; e < i.edge_count; ++e) add_edge(i.edges_at + e, true);

@@ -146,6 +146,31 @@ TEST(Blinding, no_constant_of_a_body_appears_in_its_code) {
   for (size_t n : count_markers()) EXPECT_EQ(n, 0u);
 }
 
+// Returns whether the four bytes of a constant are in the code of an addition of it.
+bool shows(int32_t c) {
+  std::string text = "func @f(i32) -> i32 {\nb0(v0: i32):\n  v1 = const.i32 " + number(c) +
+                     "\n  v2 = add.i32 v0, v1\n  return v2\n}\n";
+  jit::Module module = *jit::parse_module(text, {"constant", {}});
+  CodeMachine machine;
+  OptimizedModule optimized(machine, module);
+  const jit::Code& code = *optimized.codes().at(0);
+  std::string bytes(static_cast<const char*>(code.at(0)), code.size());
+  return appears(bytes, static_cast<uint32_t>(c), 4);
+}
+
+TEST(Blinding, powers_of_two_and_numbers_next_below_them_are_not_hidden) {
+  Hardened on(blind());
+  for (int bit = 18; bit < 31; ++bit) {
+    int32_t power = 1 << bit;
+    for (int32_t c : {power, power - 1, -power, -power - 1}) EXPECT_TRUE(shows(c)) << c;
+    for (int32_t c : {power + 1, power - 2, 3 * (power / 4), -power - 2, -power + 1}) {
+      EXPECT_FALSE(shows(c)) << c;
+    }
+  }
+  EXPECT_TRUE(shows(INT32_MIN));
+  EXPECT_TRUE(shows(INT32_MAX));
+}
+
 // ---- The same answers -------------------------------------------------------------------------
 
 void run_corpus() {

@@ -57,6 +57,36 @@ TEST(EmitDispatch, each_case_that_comes_back_ends_in_a_switch) {
   EXPECT_LE(c.size(), 400u);
 }
 
+// Runs a switch of eight cases over the bits of `mask` and returns its code.
+std::string code_of_switch(uint32_t mask) {
+  std::string text =
+      "func @f(i32) -> i32 {\nb0(v0: i32):\n  v1 = const.i32 " + std::to_string(mask) +
+      "\n  v2 = and.i32 v0, v1\n  switch v2, [b1, b2, b3, b1, b4, b2, b3, b4], b5\n"
+      "b1:\n  return v0\nb2:\n  v3 = add.i32 v0, v0\n  return v3\n"
+      "b3:\n  v4 = mul.i32 v0, v0\n  return v4\nb4:\n  v5 = sub.i32 v1, v0\n  return v5\n"
+      "b5:\n  return v1\n}\n";
+  jit::Module m = *jit::parse_module(text);
+  CodeMachine machine;
+  OptimizedModule code(machine, m);
+  for (uint64_t n = 0; n < 300; ++n) {
+    std::vector<uint64_t> args = {n};
+    auto got = machine.run(code.entry(MethodId(0)), m.functions[0].signature(), args);
+    const uint64_t answers[] = {n, 2 * n, n * n, n, mask - n, 2 * n, n * n, mask - n};
+    uint64_t want = (n & mask) < 8 ? answers[n & mask] : mask;
+    EXPECT_EQ(static_cast<uint32_t>(got.bits), static_cast<uint32_t>(want)) << n;
+  }
+  const jit::Code& c = *code.codes()[0];
+  return disassemble(c.base(), c.size());
+}
+
+TEST(EmitDispatch, a_table_with_an_entry_for_each_value_needs_no_comparison) {
+  EXPECT_EQ(count_of(code_of_switch(7), "jae"), 0u);
+  EXPECT_EQ(count_of(code_of_switch(31), "jae"), 0u);
+  // It would be too large.
+  EXPECT_EQ(count_of(code_of_switch(63), "jae"), 1u);
+  EXPECT_EQ(count_of(code_of_switch(UINT32_MAX), "jae"), 1u);
+}
+
 TEST(EmitDispatch, answers_are_the_interpreters_under_any_counts) {
   corpus_raise = raise_in_context;
   auto m = jit::parse_module(kInterpreter);
