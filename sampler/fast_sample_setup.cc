@@ -6,9 +6,7 @@
 namespace uptier::sampler {
 
 FastSampling::FastSampling(const void* runtime, uint32_t methods, const Schedule& schedule)
-    : runtime_(runtime),
-      schedule_(schedule),
-      ladder_(schedule.ladder) {
+    : runtime_(runtime), schedule_(schedule), ladder_(schedule.ladder) {
   // Not by calloc(): after a block as large was freed once, it would fill the next one with zeros.
   Result<Reservation> memory = Reservation::create(methods * sizeof(PerMethod), "methods");
   if (!memory) return;

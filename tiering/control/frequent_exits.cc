@@ -4,7 +4,6 @@
 #include <cassert>
 #include <memory>
 
-
 namespace uptier::tiering {
 
 void FrequentExits::consider(Method& m, uint32_t exit) {

@@ -126,10 +126,10 @@ void PackedDecisions::pack_record(const LoggedDecision& d, Bytes& out) {
   const bool by_rules = d.options != nullptr;
   const bool new_options = by_rules && !same(*d.options, before_.options);
   const uint32_t action = by_rules ? 0 : word(d.action, new_action);
-  out.push_back(static_cast<std::byte>(
-      d.inputs.index() | (new_name ? kNewName : 0) | (by_rules ? kByRules : 0) |
-      (new_options ? kNewOptions : 0) | (new_action ? kNewAction : 0) |
-      (d.reason.empty() ? 0 : kReason)));
+  out.push_back(static_cast<std::byte>(d.inputs.index() | (new_name ? kNewName : 0) |
+                                       (by_rules ? kByRules : 0) | (new_options ? kNewOptions : 0) |
+                                       (new_action ? kNewAction : 0) |
+                                       (d.reason.empty() ? 0 : kReason)));
   append_varint(d.at_ns - before_.at_ns, out);
   before_.at_ns = d.at_ns;
   append_varint(d.method.number() + 1, out);  // none is 0

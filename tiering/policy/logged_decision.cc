@@ -10,15 +10,9 @@ namespace {
 ExitDecision decide_again(const ExitSnapshot& s, const PolicyOptions& o) {
   return decide_exit(s, o);
 }
-Decision decide_again(const TrialSnapshot& s, const PolicyOptions& o) {
-  return decide_trial(s, o);
-}
-Decision decide_again(const ValueSnapshot& s, const PolicyOptions& o) {
-  return decide_value(s, o);
-}
-Decision decide_again(const GuardSnapshot& s, const PolicyOptions& o) {
-  return decide_guard(s, o);
-}
+Decision decide_again(const TrialSnapshot& s, const PolicyOptions& o) { return decide_trial(s, o); }
+Decision decide_again(const ValueSnapshot& s, const PolicyOptions& o) { return decide_value(s, o); }
+Decision decide_again(const GuardSnapshot& s, const PolicyOptions& o) { return decide_guard(s, o); }
 SiteDecision decide_again(const SiteSnapshot& s, const PolicyOptions& o) {
   return decide_site(s, o);
 }

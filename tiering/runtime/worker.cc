@@ -31,7 +31,7 @@ namespace {
 // Notes of a thread that are taken between two requests.
 constexpr uint32_t kNotesForEachRequest = 32;
 // The worker waits this long, or for its first work, before it measures the machine.
-constexpr uint64_t kBeforeMeasuringMs = 1;
+constexpr uint64_t kBeforeMeasuringMs = 2;
 
 }  // namespace
 

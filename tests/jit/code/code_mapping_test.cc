@@ -328,7 +328,7 @@ int64_t kib(const char* key) {
   return -1;
 }
 
-TEST(LockedMemory, a_runtime_takes_tens_of_megabytes_of_a_process_that_locks_all) {
+TEST(LockedMemory, a_runtime_takes_few_megabytes_of_a_process_that_locks_all) {
   auto [code, said] = in_child([](std::string& out) {
     if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return 77;
     int64_t resident = kib("VmRSS:"), locked = kib("VmLck:");
@@ -358,8 +358,8 @@ TEST(LockedMemory, a_runtime_takes_tens_of_megabytes_of_a_process_that_locks_all
       "with a runtime and a thread: %ld MiB resident, %ld MiB locked, %ld MiB after the next "
       "mlockall\n",
       resident, locked, later);
-  EXPECT_LT(resident, 40);
-  EXPECT_LT(later, 64);
+  EXPECT_LT(resident, 16);
+  EXPECT_LT(later, 32);
 }
 
 }  // namespace

@@ -90,6 +90,40 @@ TEST(PackedCode, addresses_of_both_parts_are_found) {
   EXPECT_EQ(call(*a, 1), 7u) << "its neighbour stays";
 }
 
+// The body whose lines are awaited, and how many bodies lie elsewhere before it comes.
+uint32_t lives_until(CodeSpace& space, const uint8_t* at) {
+  uint32_t lives = 0;
+  while (make_answer(space, 9)->base() != at && lives < 1'000) ++lives;
+  return lives;
+}
+
+// Until all threads have executed a serializing instruction, lines hold int3 and nothing else.
+TEST(PackedCode, freed_lines_wait_for_many_others_before_they_are_reused) {
+  auto space = packed_space();
+  auto a = make_answer(*space, 1);
+  auto b = make_answer(*space, 2);
+  auto c = make_answer(*space, 3);
+  const uint8_t* hole = b->base();
+  b.reset();
+  // 64 parts wait for one system call; each life frees two, hot and cold.
+  EXPECT_EQ(lives_until(*space, hole), 31u);
+  EXPECT_EQ(call(*a, 0) + call(*c, 0), 4u);
+}
+
+TEST(PackedCode, freed_lines_are_reused_at_once_if_there_are_no_others) {
+  auto space = packed_space(2 * kPage);
+  std::vector<CodeSpan> all;
+  for (auto span = space->allocate(64, true); span.ok(); span = space->allocate(64, true)) {
+    all.push_back(std::move(*span));
+  }
+  ASSERT_EQ(all.size(), 4 * kPage / 64) << "the area has twice the budget";
+  const uint8_t* at = all[7].data();
+  all.erase(all.begin() + 7);
+  auto again = space->allocate(64, true);
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(again->data(), at);
+}
+
 TEST(PackedCode, what_is_freed_is_int3_and_taken_again) {
   auto space = packed_space();
   auto a = make_answer(*space, 1), b = make_answer(*space, 2), c = make_answer(*space, 3);
@@ -97,7 +131,12 @@ TEST(PackedCode, what_is_freed_is_int3_and_taken_again) {
   uint32_t bytes = b->hot_size();
   b.reset();
   for (uint32_t n = 0; n < bytes; ++n) ASSERT_EQ(hole[n], 0xcc);
-  auto d = make_answer(*space, 4);
+  lives_until(*space, hole);  // the last of them had the hole, and has left it to wait
+  std::unique_ptr<Code> d;
+  for (uint32_t n = 0; n < 200 && (d == nullptr || d->base() != hole); ++n) {
+    d.reset();
+    d = make_answer(*space, 4);
+  }
   EXPECT_EQ(d->base(), hole);
   EXPECT_EQ(call(*a, 0) + call(*c, 0) + call(*d, 1), 1u + 3 + 28);
   a.reset();

@@ -51,8 +51,10 @@ class Drawn {
       case 2: return TrialSnapshot{number(), number(), number(), number(), -real(), below(2) == 0};
       case 3: {
         const uint64_t samples = number();
-        return ValueSnapshot{samples, below(samples + 1), 3, -static_cast<int64_t>(number() >> 1),
-                             small(), real(), real(), real()};
+        return ValueSnapshot{samples, below(samples + 1),
+                             3,       -static_cast<int64_t>(number() >> 1),
+                             small(), real(),
+                             real(),  real()};
       }
       case 4: {
         const uint64_t window = number();
