@@ -8,7 +8,7 @@ typedef struct c_counts {
   int records, compiled, installed, gaps, ended;
   uint64_t last;
   int left, evicted, lost_records;
-  uint64_t lost;
+  uint64_t lost, parts, keys;
 } c_counts;
 
 static void count(void* user, const uptier_event* e) {
@@ -18,12 +18,14 @@ static void count(void* user, const uptier_event* e) {
     c->gaps += c->last != 0 && e->sequence != c->last + 1;
     c->last = e->sequence;
   }
+  c->keys += e->kind == UPTIER_EVENT_ADDED && e->module_key != 0;
   c->ended += e->kind == UPTIER_EVENT_ENDED;
   if (c->records == c->end_after) (void)uptier_runtime_unsubscribe(c->runtime, c->self, NULL);
 }
 
 static void count_compiled(void* user, const uptier_event* e) {
   ((c_counts*)user)->compiled += e->kind == UPTIER_EVENT_COMPILED && e->version != 0;
+  for (size_t i = 0; i < e->phase_count; ++i) ((c_counts*)user)->parts += e->phases[i].name[0] != 0;
 }
 
 static void count_installed(void* user, const uptier_event* e) {

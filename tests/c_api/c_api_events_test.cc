@@ -9,7 +9,7 @@ struct c_counts {
   int records, compiled, installed, gaps, ended;
   uint64_t last;
   int left, evicted, lost_records;
-  uint64_t lost;
+  uint64_t lost, parts, keys;
 };
 uptier_status c_subscribe(c_counts*, uptier_error*);
 uptier_status c_subscribe_code(c_counts*, uptier_error*);
@@ -43,6 +43,8 @@ TEST_F(CApiEvents, subscribers_in_c_receive_every_number_to_the_end) {
   EXPECT_EQ(all.ended, 1);
   EXPECT_GE(code.compiled, 1);
   EXPECT_GE(code.installed, 1);
+  EXPECT_GE(code.parts, 2u) << "describe, baseline compiler";
+  EXPECT_EQ(all.keys, 1u);
   EXPECT_EQ(code.records, 0);
 }
 

@@ -6,6 +6,8 @@
 #include <sstream>
 
 #include "tests/support/tool_dir.h"
+#include "tools/module_lines.h"
+#include "uptier/profile_file.h"
 
 namespace uptier::source_lines_test {
 namespace {
@@ -207,6 +209,38 @@ TEST_F(SourceLinesTool, pprof_has_the_lines_of_the_sources) {
       "-source_path=root -trim_path=/ -list=square p.pb");
   ASSERT_EQ(list.code, 0) << list.err;
   EXPECT_NE(list.out.find("return x * x + 1;"), std::string::npos) << list.out << list.err;
+}
+
+// A body that was inlined into `start`, where it calls divide().
+TEST_F(SourceLinesTool, pprof_has_inlined_calls_at_their_lines_in_the_callers) {
+  profile("plain5");
+  const auto lines = tools::ModuleLines::open(module("plain5"));
+  ASSERT_TRUE(lines.ok());
+  const std::vector<tools::BodyGraph>& bodies = (*lines)->bodies();
+  const auto divide = std::ranges::find(bodies, "divide", &tools::BodyGraph::name);
+  ASSERT_NE(divide, bodies.end());
+  const std::string bytes = test::slurp(path("p.upf"));
+  Result<ProfileFile> file = profile_from_file(std::as_bytes(std::span(bytes)));
+  ASSERT_TRUE(file.ok());
+  int calls = 0;
+  for (const tools::BodyGraph& caller : bodies) {
+    for (const tools::BodyGraph::Call& call : caller.calls) {
+      const bool in_start = caller.name.ends_with("start") && call.callee &&
+                            &bodies[*call.callee] == &*divide;
+      if (!in_start) continue;
+      ++calls;
+      file->profile.inlined[{*caller.key, {{call.site, *divide->key}}}] = {
+          {caller.cfg_hash, divide->cfg_hash}, {{1, {64, 1024, 64}}}};
+    }
+  }
+  ASSERT_EQ(calls, 1);
+  const auto again = profile_to_file(*file);
+  write_text("i.upf", {reinterpret_cast<const char*>(again.data()), again.size()});
+  const test::RunResult r =
+      tool("profile export i.upf --format=pprof -o p.pb --lines --module " + module("plain5"));
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(stacks_of(test::slurp(path("p.pb")), "inlined"),
+            (std::map<std::string, uint64_t>{{"start:32;divide:21", 1024}}));
 }
 
 TEST_F(SourceLinesTool, a_trap_names_its_line) {
