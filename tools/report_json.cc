@@ -226,6 +226,16 @@ std::string report_json(const Report& r) {
                   {"recovered", r.saved.recovered}, {"matched", r.saved.matched},
                   {"stale", r.saved.stale},         {"compiled", r.saved.compiled}};
   }
+  if (!r.image.file.empty()) {
+    j["image"] = {{"file", r.image.file},
+                  {"problem", r.image.problem},
+                  {"bytes", r.image.bytes},
+                  {"methods", r.image.methods},
+                  {"placed", r.image.placed},
+                  {"refused", r.image.refused},
+                  {"first_refused", r.image.first_refused},
+                  {"open_ms", r.image.open_ms}};
+  }
   // Names come from the module and may be any bytes.
   return j.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }

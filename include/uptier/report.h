@@ -8,6 +8,7 @@
 
 #include "uptier/host.h"
 #include "uptier/ids.h"
+#include "uptier/image.h"
 #include "uptier/positions.h"
 #include "uptier/profile.h"
 #include "uptier/stack_time.h"
@@ -304,6 +305,7 @@ struct Report {
   LossReport losses;
   std::vector<StressCount> stress;  // the kinds that were requested
   SavedReport saved;
+  ImageReport image;
   RelayReport relay;
   TimeReport time;  // by stack samples (Options::sample_hz)
   uint64_t methods_registered = 0;

@@ -27,6 +27,9 @@ TEST_F(ImageTool, programs_run_from_images_with_the_same_output) {
     EXPECT_EQ(r.code, 0) << r.err;
     EXPECT_EQ(r.out, expected_output(program));
     EXPECT_EQ(r.err, "");
+    const std::string report = slurp(path("r.json"));
+    EXPECT_EQ(report.find("\"placed\": 0,"), report.npos);
+    EXPECT_NE(report.find("\"refused\": 0,"), report.npos);
   }
 }
 
@@ -75,6 +78,27 @@ TEST_F(ImageTool, an_image_that_must_not_be_used_is_named_once_and_the_program_r
   r = tool("run --image none.img " + wasm_path("strings"));
   EXPECT_EQ(r.code, 0);
   EXPECT_NE(r.err.find("none.img: cannot open the file"), std::string::npos) << r.err;
+}
+
+TEST_F(ImageTool, of_two_that_write_one_file_one_wins_whole) {
+  const std::string one =
+      std::string(UPTIER_TOOL) + " image " + wasm_path("strings") + " -o it.img";
+  for (int n = 0; n < 3; ++n) {
+    const RunResult r = in_dir(one + " & " + one + " & " + one + "; wait");
+    EXPECT_EQ(r.code, 0) << r.err;
+    EXPECT_EQ(tool("image check it.img " + wasm_path("strings")).code, 0);
+  }
+}
+
+TEST_F(ImageTool, profiles_and_images_are_used_together) {
+  make("strings");
+  for (int n = 0; n < 3; ++n) {
+    const RunResult r = tool("run --image it.img --profile it.upf " + wasm_path("strings"));
+    EXPECT_EQ(r.code, 0) << r.err;
+    EXPECT_EQ(r.out, expected_output("strings"));
+    EXPECT_EQ(r.err, "");
+  }
+  EXPECT_GT(read("it.upf").profile.methods.size(), 10u);
 }
 
 // A module that is refused without an image is refused with one of another module.

@@ -144,11 +144,21 @@ Status Describer::describe_imaged(Method& m) {
   return {};
 }
 
-// What a saved profile has of a method is adopted with the plan of its probes.
-bool Describer::may_wait(const Method& m) const {
+bool Describer::may_be_imaged(const Method& m) const {
   if (!can_plan_later(m)) return false;
   HeldState lock(env_.state_mutex);
-  return !env_.observer.trace.on() && !env_.saved.knows(m);
+  return !env_.observer.trace.on();
+}
+
+Status Describer::plan_if_known(Method& m) {
+  {
+    HeldState lock(env_.state_mutex);
+    if (!env_.saved.knows(m)) return {};
+  }
+  Result<jit::Function> f = describe_anew(m, Observed::kYes);
+  if (!f) return f.error();
+  keep(std::move(*f));
+  return {};
 }
 
 void Describer::learn_imaged(Method& m, std::unique_ptr<MethodShape> shape) {

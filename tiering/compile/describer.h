@@ -39,8 +39,11 @@ class Describer {
   // Describes a method whose shape came from an image, and plans its probes; its compilation will not
   // ask the host again. Does nothing for other methods.
   Status describe_imaged(Method& m);
-  // Says whether a first code that counts nothing may come before any description.
-  bool may_wait(const Method& m) const;
+  // Says whether first code may come from an image: code that counts nothing, before any description.
+  bool may_be_imaged(const Method& m) const;
+  // If a saved profile knows a method whose shape came from an image, describes the method and plans
+  // its probes, since the profile is adopted with the plan.
+  Status plan_if_known(Method& m);
   // Learns a shape from an image.
   void learn_imaged(Method& m, std::unique_ptr<MethodShape> shape);
   // Learns the shape of a method that the host compiles by itself.

@@ -152,13 +152,15 @@ Result<bool> MethodCompiler::take_from_image(Method& m, const Plan& plan, Versio
   const bool plain = plan.copy == Copy::kPlain && !v.enterable;
   const bool fresh = !m.has_shape();
   // Code that was evicted comes from there again, unless it was described in between.
-  if (!plain || !(fresh || m.shape->undescribed) || !env_.image.is_open() ||
-      !describer_.may_wait(m))
-    return false;
+  const bool may = plain && (fresh || m.shape->undescribed);
+  if (!may || !env_.image.is_open() || !describer_.may_be_imaged(m)) return false;
   Result<ImageCode::Body> body = env_.image.place(m);
   if (!body && body.error().code == ErrorCode::kResourceExhausted) return body.error();
   if (!body) return false;
-  if (fresh) describer_.learn_imaged(m, std::move(body->shape));
+  if (fresh) {
+    describer_.learn_imaged(m, std::move(body->shape));
+    if (Status s = describer_.plan_if_known(m); !s) return s.error();
+  }
   v.from_image = true;
   Status s = take_code(env_, m, v, std::move(body->code));
   learn_references(v, body->callees);

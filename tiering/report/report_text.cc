@@ -276,6 +276,15 @@ std::string Report::text(size_t methods_shown) const try {
          ull(saved.matched), ull(saved.stale), ull(saved.compiled),
          saved.problem.empty() ? "" : "; ", saved.problem.c_str());
   }
+  if (!image.file.empty()) {
+    line(
+        out,
+        "image: %s; first code of %llu of its %llu methods, %llu others compiled%s%s; read in %.2f "
+        "ms%s%s",
+        image.file.c_str(), ull(image.placed), ull(image.methods), ull(image.refused),
+        image.first_refused.empty() ? "" : ", first ", image.first_refused.c_str(), image.open_ms,
+        image.problem.empty() ? "" : "; ", image.problem.c_str());
+  }
   if (relay.relays != 0) {
     line(out,
          "code moved: %llu times, %llu bodies of %llu bytes in %.2f ms; last: pages %llu -> %llu",

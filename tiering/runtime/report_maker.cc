@@ -23,6 +23,7 @@
 #include "tiering/report/site_reports.h"
 #include "tiering/runtime/engine.h"
 #include "tiering/runtime/unattached_calls.h"
+#include "tiering/image/image_code.h"
 #include "tiering/saved/saved_profile.h"
 #include "tiering/serve/code_compaction.h"
 #include "tiering/serve/in_service.h"
@@ -121,6 +122,7 @@ void ReportMaker::fill(Report& r, PackedDecisions& decisions) const {
   r.code_bytes_freed = engine_.space->bytes_freed() - engine_.machine->bytes_freed();
   r.compile_ns_total = engine_.machine->compile_ns_total();
   r.saved = engine_.saved->report();
+  r.image = engine_.image->report();
   r.relay = engine_.relay->report();
   r.compile_rate_ns = engine_.machine->compile_ns();
   r.time = engine_.stack_sampling->report();
