@@ -70,10 +70,10 @@ std::string decided_text(const MethodEvent& e) {
                            : is("re_instrument") ? "it is observed again" + where
                            : is("ban")           ? "the policy gave a guess up for good" + where
                            : is("match")         ? "a profile of other code was matched with it"
-                           : is("drop")  ? "the saved profile is of other code and was dropped"
+                           : is("drop")    ? "the saved profile is of other code and was dropped"
                            : is("osr_out") ? "a frame runs older code than there is"
                            : is("find")    ? "a stack sample was in it for the first time"
-                                         : "decision \"" + e.action + "\"";
+                                           : "decision \"" + e.action + "\"";
   const bool names_exit = osr == e.action.npos && !e.source.empty();
   return what + because(e) + (names_exit ? ", at " + e.source : "");
 }

@@ -225,8 +225,8 @@ TEST_F(SourceLinesTool, pprof_has_inlined_calls_at_their_lines_in_the_callers) {
   int calls = 0;
   for (const tools::BodyGraph& caller : bodies) {
     for (const tools::BodyGraph::Call& call : caller.calls) {
-      const bool in_start = caller.name.ends_with("start") && call.callee &&
-                            &bodies[*call.callee] == &*divide;
+      const bool in_start =
+          caller.name.ends_with("start") && call.callee && &bodies[*call.callee] == &*divide;
       if (!in_start) continue;
       ++calls;
       file->profile.inlined[{*caller.key, {{call.site, *divide->key}}}] = {
