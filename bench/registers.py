@@ -21,7 +21,8 @@ import argparse, collections, os, re, shutil, struct, subprocess, tempfile
 
 from programs import PROGRAMS, read_programs
 
-SIZES = {"bintrees": "13", "mandel": "200", "spectral": "300", "onecall": "100", "nbody": "60000"}
+SIZES = {"bintrees": "13", "mandel": "200", "spectral": "300", "onecall": "100", "nbody": "60000",
+         "store": "150", "lz": "32"}
 FIXED = ["workers=0", "measure_rates=off", "adaptive=off"]  # so that no clock decides
 CLASSES = ["frame", "save", "spill", "reload", "folded", "move", "call", "jump", "other"]
 

@@ -69,10 +69,11 @@ const Mode kModes[] = {
     {"explicit_bounds", "--explicit-bounds", ""},
 };
 
-// The two copies of script's loop take 75 KB, so the little room must be larger for it.
+// Two copies of these programs' loops take up to 75 KB, so the little room must be larger for them.
 std::string flags_for(const std::string& program, const std::string& flags) {
   bool little = flags.find("code_budget") != std::string::npos;
-  return little && program == "script" ? flags + " -O code_budget=327680" : flags;
+  bool large = program == "script" || program == "store" || program == "exprvm";
+  return little && large ? flags + " -O code_budget=327680" : flags;
 }
 
 class ProgramMatrix : public testing::TestWithParam<std::tuple<Program, Mode>> {};

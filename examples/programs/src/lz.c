@@ -24,7 +24,7 @@ static const Level kLevels[] = {
 enum { kLevelCount = sizeof kLevels / sizeof kLevels[0] };
 
 int main(int argc, char** argv) {
-  uint32_t kilobytes = size_argument(argc, argv, 24);
+  uint32_t kilobytes = size_argument(argc, argv, 16);
   if (kilobytes > 100000) kilobytes = 100000;
   uint32_t size = kilobytes * 1024, room = size + size / 4 + 4096;
   uint8_t* text = malloc(size);

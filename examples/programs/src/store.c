@@ -8,7 +8,7 @@
 #include "store/jobs.h"
 
 int main(int argc, char** argv) {
-  uint32_t rounds = size_argument(argc, argv, 80), random = 2463534242u;
+  uint32_t rounds = size_argument(argc, argv, 40), random = 2463534242u;
   start_store();
   add_people(&random);
   for (uint32_t i = 0; i < rounds; ++i) run_round(i, &random);

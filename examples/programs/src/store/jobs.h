@@ -4,7 +4,7 @@
 
 #include "machine.h"
 
-enum { kPeople = 150, kWindow = 900, kInsertsPerRound = 12 };
+enum { kPeople = 150, kWindow = 300, kInsertsPerRound = 12 };
 
 // The statements' parameters are ?1, ?2 and so on.
 #define STATEMENTS(X)                                                                          \
