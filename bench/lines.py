@@ -7,7 +7,11 @@ more than 2 % of the optimizing compiler's instructions for rows of lines, or mo
 The example programs are built with -O2 -g. `start` counts the instructions of a short run of the module over
 those of the same module without its debug sections; `rows` those of compiling all its functions with
 -O line_rows=on over the same without. Both by valgrind, so a busy machine does not matter. `read` is the time
-to read the sections, which a busy machine does lengthen. Needs clang, lld, wasi-libc and valgrind.
+to read the sections, which a busy machine does lengthen.
+
+`off` is the greatest difference, in points, between the share of a line in the operations of a run that
+samples, and in those of a run that counts everything (--tier=instrumented); bad news: more than 3.
+Needs clang, lld, wasi-libc and valgrind.
 """
 import argparse, json, os, re, subprocess, sys, tempfile
 
@@ -53,6 +57,18 @@ def instructions(command):
     return int(found.group(1))
 
 
+def shares(tool, module, options, size, folder):
+    """Returns the share of each line in all operations of a run."""
+    profile = os.path.join(folder, "p.upf")
+    subprocess.run([tool, "run", *options, "--profile", profile, module, size], check=True,
+                   stdout=subprocess.DEVNULL)
+    out = subprocess.run([tool, "profile", "show", "--lines", "--json", "--module", module, profile], check=True,
+                         capture_output=True, text=True).stdout
+    os.remove(profile)
+    lines = json.loads(out)
+    return {(l["file"], l["line"]): l["operations"] / lines["operations"] for l in lines["lines"]}
+
+
 def reading(bench, module):
     """Returns milliseconds, rows and bytes a row."""
     p = subprocess.run([bench, "--benchmark_filter=^read_lines", "--benchmark_format=json"], check=True,
@@ -68,9 +84,9 @@ def main():
     a = ap.parse_args()
     bench = os.path.join(os.path.dirname(os.path.abspath(a.tool)), "uptier_bench")
     means = {"start": [], "rows": []}
-    print(f"{'program':<11}{'debug kB':>9}{'start':>8}{'rows':>8}{'read ms':>9}{'lines':>8}{'bytes/row':>11}")
+    print(f"{'program':<11}{'debug kB':>9}{'start':>8}{'rows':>8}{'read ms':>9}{'lines':>8}{'bytes/row':>11}{'off':>7}")
     with tempfile.TemporaryDirectory() as folder:
-        for name, _ in read_programs():
+        for name, size in read_programs():
             if a.programs and name not in a.programs.split(","):
                 continue
             module, bare = os.path.join(folder, "m.wasm"), os.path.join(folder, "bare.wasm")
@@ -84,9 +100,12 @@ def main():
             speed = [a.tool, "compile", "--speed"]
             rows = instructions([*speed, "--lines", module]) / instructions([*speed, module])
             ms, count, each = reading(bench, module)
+            exact, seen = (shares(a.tool, module, o, size, folder) for o in (['--tier=instrumented'], []))
+            off = max(abs(exact.get(l, 0) - seen.get(l, 0)) for l in exact | seen)
             means["start"].append(start)
             means["rows"].append(rows)
-            print(f"{name:<11}{debug / 1000:>9.0f}{start:>8.4f}{rows:>8.4f}{ms:>9.2f}{count:>8.0f}{each:>11.1f}",
+            print(f"{name:<11}{debug / 1000:>9.0f}{start:>8.4f}{rows:>8.4f}{ms:>9.2f}{count:>8.0f}{each:>11.1f}"
+                  f"{100 * off:>7.2f}",
                   flush=True)
     print(f"{'geomean':<20}{geomean(means['start']):>8.4f}{geomean(means['rows']):>8.4f}")
     print(load_note())

@@ -193,7 +193,7 @@ Result<jit::Function> Describer::ask_host(Method& m, EventTimes& times) {
 Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
   m.prepared.store(true, std::memory_order_relaxed);
   const uint64_t start = env_.events.wanted(EventKind::kDescribed) ? now_ns() : 0;
-  EventTimes times(env_.events, EventKind::kDescribed);
+  EventTimes times(env_.events, EventKind::kDescribed, start);
   Result<jit::Function> built = ask_host(m, times);
   if (!built) return built.error();
   jit::Function f = std::move(*built);

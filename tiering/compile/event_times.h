@@ -18,10 +18,9 @@ namespace uptier::tiering {
 
 class EventTimes {
  public:
-  // Begins the first part, if `kind` is wanted.
-  EventTimes(const Events& events, EventKind kind) noexcept {
-    if (!events.wanted(kind)) return;
-    last_ = now_ns();
+  // Begins the first part at `begun_ns`, when the event begins, if `kind` is wanted. 0: nothing is timed.
+  EventTimes(const Events& events, EventKind kind, uint64_t begun_ns) noexcept : last_(begun_ns) {
+    if (begun_ns == 0 || !events.wanted(kind)) return;
     finishes([&] { details_ = std::make_unique<EventDetails>(); });
   }
 
@@ -33,7 +32,7 @@ class EventTimes {
   const EventDetails* details() const noexcept { return details_.get(); }
 
  private:
-  uint64_t last_ = 0;
+  uint64_t last_;
   std::unique_ptr<EventDetails> details_;
 };
 

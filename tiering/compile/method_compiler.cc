@@ -44,7 +44,7 @@ Result<std::unique_ptr<Version>> MethodCompiler::make(Method& m, const Plan& pla
     return Error{ErrorCode::kUnsupported, "compilation failed by the stress plan"};
   }
   uint64_t start = now_ns(), cpu = thread_cpu_ns();
-  EventTimes times(env_.events, EventKind::kCompiled);
+  EventTimes times(env_.events, EventKind::kCompiled, start);
   auto v = std::make_unique<Version>();
   v->tier = plan.tier;
   v->copy = plan.copy;
@@ -371,7 +371,7 @@ void MethodCompiler::note_origin_locked(const Method& m, const jit::BodyProfile&
 
 Result<std::unique_ptr<Version>> MethodCompiler::make_enterable(Method& m) {
   uint64_t start = now_ns();
-  EventTimes times(env_.events, EventKind::kCompiled);
+  EventTimes times(env_.events, EventKind::kCompiled, start);
   auto v = std::make_unique<Version>();
   v->method = m.id;
   assert(!m.info.own_code);

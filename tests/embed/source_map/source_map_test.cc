@@ -130,7 +130,7 @@ TEST(SourceMap, an_index_map_is_its_parts_one_after_the_other) {
   for (uint32_t at = 0; at < 2000; ++at) {
     std::vector<SourceFrame> expected = whole->at(at);
     if (at >= cut && !expected.empty() && expected[0].line != 0)
-      expected[0].file = "/elsewhere/as/lines.ts";
+      expected[0].file = "/elsewhere/lines.ts";
     ASSERT_EQ(lines->at(at), expected) << at;
     (at < cut ? first : second) += expected.empty() ? 0 : 1;
   }
