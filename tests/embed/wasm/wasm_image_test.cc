@@ -296,7 +296,7 @@ TEST_F(WasmImage, blinded_constants_stay_hidden) {
   EXPECT_EQ(run.runtime().image_report().placed, 10u) << log_;
 }
 
-// Every 101st bit: each run starts a runtime.
+// Some forty bits: each run starts a runtime. tests/profile/image/image_file_test.cc flips all.
 TEST_F(WasmImage, a_flipped_bit_never_changes_an_answer) {
   make_image();
   const std::string expected = Run(*this, false).ask();
