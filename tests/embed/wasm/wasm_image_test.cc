@@ -209,6 +209,33 @@ TEST_F(WasmImage, code_from_an_image_is_observed_and_optimized) {
   EXPECT_EQ(call1(i, "fib", ints({20})), 6765u);
 }
 
+// A method that nobody has described cannot be inlined: its description comes before its caller is
+// optimized.
+TEST_F(WasmImage, a_callee_from_an_image_is_inlined) {
+  constexpr std::string_view kCaller = R"((module
+    (func $small (param i32) (result i32) (i32.add (local.get 0) (i32.const 3)))
+    (func (export "run") (param i32) (result i32) (local i32)
+      (loop $next
+        (local.set 1 (call $small (local.get 1)))
+        (br_if $next (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
+      (local.get 1))))";
+  make_image({}, kCaller);
+  Options options;
+  options.policy = PolicyMode::kAlways;
+  options.measure_rates = false;
+  Run run(*this, true, options);
+  Instance& i = run.world.make(kCaller);
+  uint32_t inlined = 0;
+  for (int tries = 0; tries < 2000 && inlined == 0; ++tries) {
+    EXPECT_EQ(call1(i, "run", ints({500})), 1500u);
+    for (const MethodReport& m : run.runtime().report().methods) {
+      for (const VersionReport& v : m.versions) inlined = std::max(inlined, v.inlined);
+    }
+  }
+  EXPECT_EQ(run.runtime().image_report().placed, 2u);
+  EXPECT_GE(inlined, 1u);
+}
+
 // The oracle of relocation: nothing of a process is in the file. Here the processes are two runtimes
 // with other code spaces, other methods before, and other numbers of methods.
 TEST_F(WasmImage, two_runtimes_make_equal_files) {
@@ -296,7 +323,7 @@ TEST_F(WasmImage, blinded_constants_stay_hidden) {
   EXPECT_EQ(run.runtime().image_report().placed, 10u) << log_;
 }
 
-// Every 101st bit: each run starts a runtime.
+// Some forty bits: each run starts a runtime. tests/profile/image/image_file_test.cc flips all.
 TEST_F(WasmImage, a_flipped_bit_never_changes_an_answer) {
   make_image();
   const std::string expected = Run(*this, false).ask();
