@@ -6,9 +6,9 @@
 //
 //     executions of a site = sum over its shares of per * count(word)
 //
-// `per` is 1 for the block at the start of a loop, or of the code. For other blocks it is the
-// frequency that the code was compiled for, so it is a probability of branches, never a number of
-// iterations.
+// `per` is 1 for the block whose start counts: at the start of a loop, or of the code, or a block
+// that stands for a loop with short iterations. For other blocks it is the frequency that the code
+// was compiled for, so it follows from probabilities of branches, never from a number of iterations.
 //
 //   Thread: none of its own; constant once the code is in service.
 #pragma once

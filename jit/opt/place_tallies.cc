@@ -12,6 +12,10 @@ namespace {
 constexpr float kWorkOfCall = 48;
 // Instructions that run for one addition, at the least.
 constexpr float kLeastWork = 24;
+// The same, where a block of the loop is counted instead of its rounds; and the least share of the
+// rounds that must pass the block.
+constexpr float kLeastWorkAtBlock = 96;
+constexpr float kLeastShareOfBlock = 1.0f / 64;
 // Words of one version, at the most: those of the loops that go round most often.
 constexpr size_t kMostWords = 32;
 
@@ -55,7 +59,7 @@ class TallyPlacer {
     if (r.entries) add_at_start(f_.entry(), TallyTable::kEntries);
     for (size_t n = 0; n < chosen_.size(); ++n) {
       auto word = static_cast<uint32_t>(n + 1);
-      by_round_[chosen_[n]] ? add_at_start(loops_.loops[chosen_[n]].header, word)
+      by_round_[chosen_[n]] ? add_at_start(counted_at_[chosen_[n]], word)
                             : count_at_exits(chosen_[n], word, by[n]);
     }
     return std::move(table_);
@@ -68,6 +72,8 @@ class TallyPlacer {
   void measure() {
     size_t count = loops_.loops.size();
     by_round_.assign(count, false);
+    counted_at_.clear();
+    for (const LoopNest::Loop& l : loops_.loops) counted_at_.push_back(l.header);
     has_loop_.assign(count, false);
     calls_.assign(count, false);
     work_.assign(count, 0);
@@ -94,6 +100,7 @@ class TallyPlacer {
       bool long_rounds = work_[l] >= kLeastWork * q_.at(loops_.loops[l].header);
       if (has_loop_[l] || calls_[l]) by_round_[l] = long_rounds;
       bool at_exits = !calls_[l] || find_induction(l).has_value();
+      if (!by_round_[l] && !at_exits) by_round_[l] = choose_block(l);
       if (by_round_[l] || at_exits) chosen_.push_back(l);
     }
     if (chosen_.size() >= kMostWords) {
@@ -103,6 +110,22 @@ class TallyPlacer {
       chosen_.resize(kMostWords - 1);
     }
     for (size_t n = 0; n < chosen_.size(); ++n) word_of_[chosen_[n]] = static_cast<uint32_t>(n + 1);
+  }
+
+  // Chooses the block that stands for a loop whose rounds are too short, such as an interpreter's:
+  // the one that runs most often, of those that run rarely enough. Returns whether there is one.
+  bool choose_block(uint32_t l) {
+    const Block header = loops_.loops[l].header;
+    float best = 0;
+    for (Block b : f_.layout) {
+      const float q = q_.at(b);
+      const bool may = loops_.loop_of[b.index()] == l && q * kLeastWorkAtBlock <= work_[l] &&
+                       q >= kLeastShareOfBlock * q_.at(header);
+      if (!may || q <= best) continue;
+      best = q;
+      counted_at_[l] = b;
+    }
+    return best > 0;
   }
 
   // Blocks in which one operation replaces many rounds of a loop; each has a word of its own.
@@ -137,10 +160,11 @@ class TallyPlacer {
     for (Block b : f_.layout) {
       uint32_t l = loops_.loop_of[b.index()];
       while (l != kNoLoop && word_of_[l] == kNotCounted) l = loops_.loops[l].parent;
-      float whole = q_.at(l == kNoLoop ? f_.entry() : loops_.loops[l].header);
+      const Block counted = l == kNoLoop ? f_.entry() : counted_at_[l];
+      float whole = q_.at(counted);
       uint32_t word = l == kNoLoop ? TallyTable::kEntries : word_of_[l];
       float per = whole > 0 ? q_.at(b) / whole : 0;
-      const bool exact = b == (l == kNoLoop ? f_.entry() : loops_.loops[l].header);
+      const bool exact = b == counted;
       if (exact) per = 1;
       for (InstId id : f_.block(b).insts) {
         const Inst& i = f_.inst(id);
@@ -355,7 +379,8 @@ class TallyPlacer {
   const size_t old_blocks_ = f_.blocks.size();
   // By loop:
   std::vector<bool> has_loop_, calls_;
-  std::vector<bool> by_round_;    // counted at its header
+  std::vector<bool> by_round_;     // counted at the start of a block,
+  std::vector<Block> counted_at_;  // this one: the header, or see choose_block()
   std::vector<float> work_;       // by loop: of all its rounds
   std::vector<uint32_t> chosen_;  // loops; the n-th has word n + 1
   std::vector<Block> bulks_;      // whose words come after those

@@ -6,8 +6,10 @@
 //   any other loop      one addition at each exit, of all rounds: from a variable that grows by a
 //                       constant if the loop has one, else from a new one
 //
-// A loop whose rounds are too short for that is not counted: its blocks run as often, for one round
-// of the loop around it, as the profile says.
+// If rounds with a call are too short for that, as an interpreter's, a rarer block of the loop is
+// counted, and the other blocks run as often for each time as the profile says. If no block is rare
+// enough, the loop is not counted: its blocks run as often, for one round of the loop around it, as
+// the profile says.
 //
 // A frame that leaves a loop by a trap, or through a guard, takes the rounds of an innermost loop
 // with it uncounted.

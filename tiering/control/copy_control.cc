@@ -20,8 +20,10 @@ constexpr double kDensest = 16;
 constexpr double kWidens = 8;
 
 // Compiling copies for calls of a method takes at most 1 part in kCopyPart of the time since it was
-// optimized. A copy probably takes as long as its plain version did.
+// optimized, beyond kCheapNs. A copy probably takes as long as its plain version did. All times are
+// processor time of the compiling thread, which a loaded machine does not stretch.
 constexpr uint64_t kCopyPart = 50;
+constexpr uint64_t kCheapNs = 5'000'000;
 
 }  // namespace
 
@@ -62,7 +64,8 @@ bool CopyControl::pays(Method& m) {
   if (!rules_.measures()) return true;
   Optimizing& o = m.optimizing.own();
   if (o.since_ns == 0) o.since_ns = v->installed_ns;
-  return now_ns() >= o.since_ns + kCopyPart * (o.copies_ns + v->compile_ns);
+  const uint64_t price = o.copies_ns + v->compile_cpu_ns;
+  return price <= kCheapNs || now_ns() >= o.since_ns + kCopyPart * (price - kCheapNs);
 }
 
 bool CopyControl::can_observe_optimized(const Method& m) const {
@@ -87,7 +90,7 @@ void CopyControl::request_optimized_copy(Method& m) {
 void CopyControl::begin_observing_optimized(Method& m, Version& v) {
   assert(v.copy == Copy::kInstrumented && v.tier == Tier::kOptimized && !v.osr_loop.valid());
   Optimizing& o = m.optimizing.own();
-  o.copies_ns += v.compile_ns;
+  o.copies_ns += v.compile_cpu_ns;
   CopyWindows& w = o.windows;
   w.observed.assign(m.shape->block_weights.size(), false);
   for (SiteId site : jit::observed_sites(*v.code)) {

@@ -129,7 +129,7 @@ struct Optimizing {
   uint64_t calls_before = 0;               // calls known when that version was installed
   uint32_t copies = 0;                     // installed so far
   uint64_t since_ns = 0;                   // when a copy could first be asked for; 0: never yet
-  uint64_t copies_ns = 0;                  // compile time of all copies for calls
+  uint64_t copies_ns = 0;                  // processor time that copies for calls took
   uint32_t most_words = 0;                 // the largest slab of a copy
   std::map<uint32_t, InlinedWords> words;  // by thread number
   // By site and callee: the callee's word in the sums of the site's table. Kept for the method's
