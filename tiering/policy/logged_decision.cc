@@ -26,7 +26,6 @@ void set_words(const MethodInputs& m, const PolicyOptions* o, DecisionRecord& r)
   r.action = logged_action(d);
   r.reason += d.reason;
   r.priority = d.priority;
-  r.location = d.location;
 }
 
 template <typename Snapshot>
