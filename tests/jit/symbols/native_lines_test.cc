@@ -132,7 +132,7 @@ TEST_F(NativeLines, gdb_breaks_at_a_line_of_baseline_code) {
 TEST_F(NativeLines, gdb_shows_lines_of_optimized_code_and_inlined_bodies_as_frames) {
   NEEDS_GDB();
   write_text("sum.calc", kProgram);
-  const std::string said = gdb("-O measure_rates=off -O policy=always sum.calc",
+  const std::string said = gdb("-O measure_rates=off -O policy=always -O workers=0 sum.calc",
                                {"break sum.calc:9", "run", "ignore 1 1000", "continue", "bt 2",
                                 "break sum.calc:2", "continue", "bt 3", "next", "next"});
   expect_in_order(said, {"#0  sum [optimized", "at sum.calc:9", "#1  ", "main [optimized osr 0 v",
