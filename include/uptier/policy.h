@@ -86,15 +86,15 @@ struct MethodSnapshot {
   bool optimized_requested = false;  // a normal version is queued or being compiled
   bool osr_requested = false;        // likewise for code that is entered at `at_loop`
   bool osr_ready = false;            // code that can be entered at `at_loop` exists
-  bool osr_elsewhere = false;        // code that can be entered at another loop exists, or is queued
-                                     // or being compiled
-  bool can_instrument = true;        // it helps to wait for samples: a copy can be made, and
-                                     // threads go on calling
-  bool failed = false;               // an optimizing compilation failed before
-  bool excluded = false;             // its hash lies outside Options::opt_range
-  bool guard_banned = false;         // a guard of the host has failed too often (exit_retries), so
-                                     // the method is not optimized any more
-  uint32_t instructions = 0;         // of the IR
+  bool osr_elsewhere = false;  // code that can be entered at another loop exists, or is queued
+                               // or being compiled
+  bool can_instrument = true;  // it helps to wait for samples: a copy can be made, and
+                               // threads go on calling
+  bool failed = false;         // an optimizing compilation failed before
+  bool excluded = false;       // its hash lies outside Options::opt_range
+  bool guard_banned = false;   // a guard of the host has failed too often (exit_retries), so
+                               // the method is not optimized any more
+  uint32_t instructions = 0;   // of the IR
   uint32_t loops = 0;
   uint32_t optimized_versions = 0;  // made so far
   // About the optimized version in service, as observed by its own instrumented copy:

@@ -13,8 +13,8 @@ namespace {
 // Says whether a version for another loop than this one is in service or requested.
 bool osr_elsewhere(const Method& m, uint32_t loop) {
   for (uint32_t l = 0; l < m.shape->loop_count; ++l) {
-    const bool any = m.shape->osr_requested[l] ||
-                     m.shape->osr[l].load(std::memory_order_relaxed) != nullptr;
+    const bool any =
+        m.shape->osr_requested[l] || m.shape->osr[l].load(std::memory_order_relaxed) != nullptr;
     if (l != loop && any) return true;
   }
   return false;
