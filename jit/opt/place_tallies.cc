@@ -381,9 +381,9 @@ class TallyPlacer {
   std::vector<bool> has_loop_, calls_;
   std::vector<bool> by_round_;     // counted at the start of a block,
   std::vector<Block> counted_at_;  // this one: the header, or see choose_block()
-  std::vector<float> work_;       // by loop: of all its rounds
-  std::vector<uint32_t> chosen_;  // loops; the n-th has word n + 1
-  std::vector<Block> bulks_;      // whose words come after those
+  std::vector<float> work_;        // by loop: of all its rounds
+  std::vector<uint32_t> chosen_;   // loops; the n-th has word n + 1
+  std::vector<Block> bulks_;       // whose words come after those
   std::vector<uint32_t> word_of_;
   TallyTable table_;
 };

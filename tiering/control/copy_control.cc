@@ -1,5 +1,7 @@
 #include "tiering/control/copy_control.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <cassert>
 #include <span>
@@ -19,11 +21,18 @@ constexpr double kSamplesPerSecond = 500;
 constexpr double kDensest = 16;
 constexpr double kWidens = 8;
 
-// Compiling copies for calls of a method takes at most 1 part in kCopyPart of the time since it was
-// optimized, beyond kCheapNs. A copy probably takes as long as its plain version did. All times are
-// processor time of the compiling thread, which a loaded machine does not stretch.
-constexpr uint64_t kCopyPart = 50;
+// Compiling copies for calls of a method takes kCheapNs, and beyond that at most 1 part in kCopyPart
+// of the time since a copy was first wanted. A copy probably takes as long as its plain version did.
+// All times are processor time, the latter of the whole process: a loaded machine does not stretch
+// it.
+constexpr uint64_t kCopyPart = 100;
 constexpr uint64_t kCheapNs = 5'000'000;
+
+uint64_t process_cpu_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
 
 }  // namespace
 
@@ -63,9 +72,11 @@ bool CopyControl::pays(Method& m) {
   assert(v != nullptr);
   if (!rules_.measures()) return true;
   Optimizing& o = m.optimizing.own();
-  if (o.since_ns == 0) o.since_ns = v->installed_ns;
   const uint64_t price = o.copies_ns + v->compile_cpu_ns;
-  return price <= kCheapNs || now_ns() >= o.since_ns + kCopyPart * (price - kCheapNs);
+  if (price <= kCheapNs) return true;
+  const uint64_t now = process_cpu_ns();
+  if (o.since_ns == 0) o.since_ns = now;
+  return now >= o.since_ns + kCopyPart * (price - kCheapNs);
 }
 
 bool CopyControl::can_observe_optimized(const Method& m) const {

@@ -128,7 +128,7 @@ struct Optimizing {
   bool asked = false;                      // a copy was requested, once for each optimized version
   uint64_t calls_before = 0;               // calls known when that version was installed
   uint32_t copies = 0;                     // installed so far
-  uint64_t since_ns = 0;                   // when a copy could first be asked for; 0: never yet
+  uint64_t since_ns = 0;                   // when a copy that is not cheap was first wanted
   uint64_t copies_ns = 0;                  // processor time that copies for calls took
   uint32_t most_words = 0;                 // the largest slab of a copy
   std::map<uint32_t, InlinedWords> words;  // by thread number
