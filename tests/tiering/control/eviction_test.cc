@@ -5,6 +5,7 @@
 #include "tests/support/owners.h"
 #include "tiering/compile/kept_bodies.h"
 #include "tiering/compile/method_compiler.h"
+#include "tiering/image/image_code.h"
 
 namespace uptier::tiering::eviction_test {
 namespace {
@@ -75,6 +76,8 @@ struct Room : test::Owners {
   Own own;
   ProbeChoice choice = ProbeChoice::from(options);
   KeptBodies bodies{options};
+  Log log{options};
+  ImageCode image{{options, log, methods, *code.space, *code.stubs, helpers, false}};
   MethodCompiler compiler{{.options = options,
                            .live = live,
                            .policy = policy,
@@ -95,7 +98,8 @@ struct Room : test::Owners {
                            .poll_words = poll_words,
                            .tallies = tally_words,
                            .routines = *code.routines,
-                           .helpers = helpers}};
+                           .helpers = helpers,
+                           .image = image}};
   Eviction eviction{{.options = options,
                      .live = live,
                      .stress = stress,

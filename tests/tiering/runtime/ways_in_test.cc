@@ -250,7 +250,10 @@ class InterpretedLoop : public testing::Test {
     ASSERT_TRUE(r.ok()) << r.error().message;
     runtime_ = std::move(*r);
     for (uint32_t k = 0; k < others_; ++k) {
-      ASSERT_TRUE(runtime_->add_method(host_, {.key = {2, k}, .name = "other"}).ok());
+      MethodInfo other;
+      other.key = {2, k};
+      other.name = "other";
+      ASSERT_TRUE(runtime_->add_method(host_, other).ok());
     }
     MethodInfo info{.key = {1, 1},
                     .name = "sum",
