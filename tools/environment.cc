@@ -17,7 +17,11 @@ constexpr std::string_view kFields[] = {
     UPTIER_OPTIONS(X)
 #undef X
         "stress",
-    "opt_range", "time_loops", "profile", "image", "listen"};
+    "opt_range",
+    "time_loops",
+    "profile",
+    "image",
+    "listen"};
 
 std::string capitals(std::string_view field) {
   std::string name(field);

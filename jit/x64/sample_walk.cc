@@ -3,6 +3,8 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "jit/code/code.h"
 #include "jit/code/code_readers.h"
@@ -25,16 +27,21 @@ __attribute__((no_sanitize("address", "thread"))) uint64_t word_at(uint64_t addr
 
 const void* address(uint64_t pc) { return reinterpret_cast<const void*>(pc); }
 
-// The bytes before `pc` are readable: they are those of a body, or lie in its pages.
-const uint8_t* bytes_before(uint64_t pc, uint32_t count) {
-  return reinterpret_cast<const uint8_t*>(pc - count);
+// Returns the `kCount` bytes before `pc`, which follows an instruction of the code. Those before its
+// part (a cold part may begin with a call) are 0, since nothing may be readable there.
+template <uint32_t kCount>
+std::array<uint8_t, kCount> bytes_before(const Code& code, uint64_t pc) {
+  const uint32_t last = code.offset_of(address(pc - 1));
+  const uint32_t part = last < code.hot_size() ? 0 : code.hot_size();
+  const uint32_t there = std::min(kCount, last + 1 - part);
+  std::array<uint8_t, kCount> bytes = {};
+  std::memcpy(&bytes[kCount - there], reinterpret_cast<const uint8_t*>(pc - there), there);
+  return bytes;
 }
 
 // call rel32; call [rip + x]; call r11; call rax; call [r11]
 bool follows_call(const Code& code, uint64_t pc) {
-  uint32_t end = code.offset_of(address(pc - 1));
-  if (end < 5) return false;  // no body begins with a call
-  const uint8_t* b = bytes_before(pc, 6);
+  const auto b = bytes_before<6>(code, pc);
   if (b[1] == 0xe8 || (b[0] == 0xff && b[1] == 0x15)) return true;
   if (b[4] == 0xff && (b[5] & 0xf8) == 0xd0) return true;
   return b[3] == 0x41 && b[4] == 0xff && b[5] == 0x13;
@@ -42,8 +49,7 @@ bool follows_call(const Code& code, uint64_t pc) {
 
 // Host functions out of reach of rel32 are called by `mov r11, imm64; call r11`.
 bool called_host(const CodeSpace& space, const Code& code, uint64_t pc) {
-  if (code.offset_of(address(pc - 1)) < 13) return false;
-  const uint8_t* b = bytes_before(pc, 13);
+  const auto b = bytes_before<13>(code, pc);
   if (b[0] != 0x49 || b[1] != 0xbb || b[10] != 0x41 || b[11] != 0xff || b[12] != 0xd3) return false;
   uint64_t target = 0;
   for (int i = 7; i >= 0; --i) target = target << 8 | b[2 + i];

@@ -295,7 +295,7 @@ TEST(Options, table_prints_every_row_with_value_unit_reason_range_and_variable) 
   int lines = 0;
   std::istringstream in(table);
   for (std::string line; std::getline(in, line); ++lines) EXPECT_LE(line.size(), 160u) << line;
-  EXPECT_EQ(lines, 2 * rows + 5 + 2);  // 5 texts of one line each, and 2 headings
+  EXPECT_EQ(lines, 2 * rows + 6 + 2);  // 6 texts of one line each, and 2 headings
 }
 
 TEST(Options, the_table_has_research_options_after_all_others) {

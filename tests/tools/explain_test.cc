@@ -251,7 +251,8 @@ TEST_F(Explain, run_of_an_example_is_told_from_the_first_event_to_the_last) {
 // Guards that fail on request: frames leave optimized code and go on in other code.
 TEST_F(Explain, exits_of_a_run_are_counted_by_reason) {
   const RunResult ran =
-      tool("run --policy=always --stress=guard=every:50 --events e.jsonl " + wasm_path("mix"));
+      tool("run --policy=always -O workers=0 --stress=guard=every:50 --events e.jsonl " +
+           wasm_path("mix"));
   ASSERT_EQ(ran.out, expected_output("mix"));
   const json j = json::parse(tool("explain sort e.jsonl --json").out);
   std::map<std::string, uint64_t> exits;
