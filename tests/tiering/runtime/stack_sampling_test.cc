@@ -113,9 +113,13 @@ TEST(StackSampling, ten_equal_methods_get_ten_percent_each) {
 
 TEST(StackSampling, samples_are_delivered_by_either_engine_and_named) {
   for (const char* engine : {"task_clock", "cpu_timer"}) {
-    TenEqual e(options({{"sample_engine", engine}, {"sample_hz", "1000"}}));
-    e.run(1'000'000'000);
-    TimeReport t = e.time();
+    TimeReport t;
+    // On a machine with other work a timer may be late for some time.
+    for (int tries = 0; tries == 0 || (tries < 3 && t.sampled_ns < 0.98 * t.asked_ns); ++tries) {
+      TenEqual e(options({{"sample_engine", engine}, {"sample_hz", "1000"}}));
+      e.run(1'000'000'000);
+      t = e.time();
+    }
     EXPECT_GE(t.sampled_ns, 0.98 * t.asked_ns) << engine << "\n" << t.text();
     EXPECT_LE(t.sampled_ns, 1.02 * t.asked_ns);
     EXPECT_LE(t.unattributed_ns, 0.01 * t.sampled_ns) << engine << "\n" << t.text();
